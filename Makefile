@@ -1,0 +1,48 @@
+# Everything that a developer or a machine runs. `make` alone says what there is.
+
+SHELL := bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check plans lock clean
+
+help: ## Show this list
+	@printf '\033[1mMidstream\033[0m changes the plan of a running Spark streaming query, midstream.\n\n'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  \033[36mmake %-7s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Install everything into .venv, run nothing
+	@echo 'ready: $(BIN)/midstream --help'
+
+demo: $(READY) ## Run a small job and change its plan while it runs
+	$(BIN)/midstream demo
+
+test: $(READY) ## Run every test
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup
+
+check: $(READY) ## Lint, types, import contracts and the tests that need no Spark
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -m "not spark"
+
+plans: $(READY) ## Write the golden plans of tests/plans again
+	$(BIN)/python -m tests.plans
+
+lock: $(READY) ## Resolve pyproject.toml into infra/requirements.txt again
+	$(BIN)/uv pip compile pyproject.toml --group dev --quiet --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command 'make lock' --output-file infra/requirements.txt
+
+clean: ## Remove the environment and everything that tools and runs left
+	rm -rf $(VENV) .midstream artifacts build dist spark-warehouse mlruns \
+		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Up to date as long as the lock, the project file and set-up itself are older.
+$(READY): infra/requirements.txt pyproject.toml infra/setup.sh
+	@PYTHON='$(PYTHON)' VENV='$(VENV)' infra/setup.sh
+	@touch $@

@@ -1,0 +1,1 @@
+"""Which command runs when, with which parameters: thin Airflow DAGs, no logic."""

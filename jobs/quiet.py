@@ -1,0 +1,20 @@
+"""Telemetry off: nothing that Midstream starts reports to anyone, unless its user asks for it.
+
+Importing `jobs` calls this, so every program, and every process that a program starts, is covered.
+"""
+
+import os
+
+SWITCHES = {
+    "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+    "DO_NOT_TRACK": "1",
+    "GX_ANALYTICS_ENABLED": "False",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "SCARF_NO_ANALYTICS": "true",
+}
+
+
+def quiet() -> None:
+    """Switch telemetry off, but leave alone what the user has set."""
+    for name, value in SWITCHES.items():
+        os.environ.setdefault(name, value)

@@ -1,0 +1,181 @@
+"""The one place that starts Spark, and that fetches what Delta adds to it.
+
+Delta's jars come the way Spark gets packages: `make setup` has Spark resolve delta-spark's Maven
+coordinates once and keeps the jars beside the environment. Sessions name those files, so they
+start two to four seconds sooner and need no network. Only Delta's own jars are kept: the rest of
+what resolves is in Spark's own directory already, mostly newer, and breaks Spark when put in front.
+"""
+
+import atexit
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JARS = Path(sys.prefix) / "share" / "midstream" / "jars"
+JAVA = 17
+SCALA = "2.13"
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+_JVM = "-Duser.timezone=UTC"
+
+# Wherever Spark runs.
+_ALWAYS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": f"{_JVM} -Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+    "spark.executor.extraJavaOptions": _JVM,
+}
+
+# In one process: reachable from this machine only, and cut for few cores and small tables.
+# Delta's and Spark's own defaults, 50 and 200 partitions, cost seconds a query here.
+_LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+
+class SparkUnavailableError(Exception):
+    """Spark cannot start on this machine; the message says what to do."""
+
+
+def session(app_name: str, **conf: str | int) -> "SparkSession":
+    """Start Spark with Delta, or return the session that this process has already.
+
+    `conf` holds Spark settings by their own names and wins over the defaults. The master is
+    `spark.master`, else the variable MIDSTREAM_SPARK_MASTER, else all cores of this machine.
+    """
+    from pyspark.sql import SparkSession
+
+    master = str(conf.get("spark.master", os.environ.get("MIDSTREAM_SPARK_MASTER", "local[*]")))
+    settings: dict[str, str | int] = {"spark.master": master, **_ALWAYS}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        settings |= _LOCAL
+        os.environ["SPARK_HOME"] = str(_spark_home())
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if not conf.keys() & {"spark.jars", "spark.jars.packages"}:
+        settings["spark.jars"] = ",".join(map(str, jars()))
+
+    if SparkSession.getActiveSession() is None:
+        check_java()
+        if "spark.sql.warehouse.dir" not in conf:
+            settings["spark.sql.warehouse.dir"] = _temporary_warehouse()
+
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in (settings | conf).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def jars() -> list[Path]:
+    """Delta's jars, of the version of the installed delta-spark."""
+    found = sorted(JARS.glob(f"io.delta_*-{version('delta-spark')}.jar"))
+    if not found:
+        raise SparkUnavailableError(
+            f"Delta {version('delta-spark')} for Spark is not in {JARS}: run `make setup`"
+        )
+    return found
+
+
+def fetch_jars() -> list[Path]:
+    """Have Spark resolve Delta's coordinates, unless its jars are there already."""
+    try:
+        return jars()
+    except SparkUnavailableError:
+        check_java()
+    JARS.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="ivy-", dir=JARS.parent) as ivy:
+        _resolve(_coordinates(), ivy=Path(ivy))
+        kept = Path(ivy) / "kept"
+        kept.mkdir()
+        for jar in (Path(ivy) / "jars").glob("io.delta_*.jar"):
+            jar.rename(kept / jar.name)
+        shutil.rmtree(JARS, ignore_errors=True)
+        kept.rename(JARS)
+    return jars()
+
+
+def check_java() -> str:
+    """Return the version of the Java that Spark will use, if it is new enough."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    except (OSError, subprocess.CalledProcessError):
+        raise SparkUnavailableError(
+            f"'{java}' does not run: install Java {JAVA}, or set JAVA_HOME to one"
+        ) from None
+    found = re.search(r'version "((\d+)[^"]*)"', told)
+    if found is None or int(found[2]) < JAVA:
+        raise SparkUnavailableError(
+            f"'{java}' is Java {found[1] if found else 'of an unknown version'}, {JAVA} or newer"
+            " is needed: install it, or set JAVA_HOME to one"
+        )
+    return found[1]
+
+
+def _spark_home() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise SparkUnavailableError("pyspark is not installed: run `make setup`")
+    return Path(spec.submodule_search_locations[0])
+
+
+def _coordinates() -> str:
+    spark = ".".join(version("pyspark").split(".")[:2])
+    return f"io.delta:delta-spark_{spark}_{SCALA}:{version('delta-spark')}"
+
+
+def _resolve(coordinates: str, *, ivy: Path) -> None:
+    """Spark resolves packages before it runs a program; the program here prints its version."""
+    home = _spark_home()
+    command = [
+        *(str(home / "bin" / "spark-submit"), "--packages", coordinates),
+        *("--conf", f"spark.jars.ivy={ivy}"),
+        *("--class", "org.apache.spark.deploy.SparkSubmit", "spark-internal", "--version"),
+    ]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        log = Path(tempfile.gettempdir()) / "midstream-jars.log"
+        log.write_text(done.stdout)
+        raise SparkUnavailableError(
+            f"Spark could not fetch {coordinates}: check the network, or Maven's mirror; see {log}"
+        )
+
+
+def _temporary_warehouse() -> str:
+    """Return a directory for tables without a path; it goes when the process does."""
+    path = tempfile.mkdtemp(prefix="midstream-warehouse-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+if __name__ == "__main__":
+    try:
+        fetch_jars()
+    except SparkUnavailableError as error:
+        sys.exit(f"midstream: {error}")

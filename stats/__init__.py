@@ -1,0 +1,1 @@
+"""Statistics of the streams: collected, stored, validated, and turned into workloads."""

@@ -1,0 +1,1 @@
+"""Tests; the directories mirror the source."""
