@@ -1,0 +1,104 @@
+"""Two resources: CPU-seconds per second and memory (Zhu chapter 4, Zhu-Raghavan section 2).
+
+Cost is additive over the operators of any jtree, whichever method counts the work: an operator pays
+for keeping its inputs' states and, for each input, for probing the others in that input's order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from optimizer.estimate import Estimate, Estimator
+from optimizer.plan import Combine, GroupBy, Join, Node, Order, Plan
+from optimizer.workload import Budget
+
+
+@dataclass(frozen=True)
+class Cost:
+    """CPU-seconds per second of input, and the state kept in tuples and in bytes."""
+
+    cpu: float = 0.0
+    tuples: float = 0.0
+    bytes: float = 0.0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.cpu + other.cpu, self.tuples + other.tuples, self.bytes + other.bytes)
+
+    def memory(self, budget: Budget) -> float:
+        """In the unit in which the budget is given."""
+        return self.bytes if budget.in_bytes else self.tuples
+
+    def within(self, budget: Budget) -> bool:
+        """Whether a plan of this cost is qualified (Definition 2)."""
+        return self.cpu <= budget.cpu and self.memory(budget) <= budget.memory
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A plan with the estimates and costs of its operators."""
+
+    plan: Plan
+    estimates: dict[Node, Estimate]
+    costs: dict[Node, Cost]
+
+    @property
+    def total(self) -> Cost:
+        """The plan's cost."""
+        return sum(self.costs.values(), Cost())
+
+    @property
+    def heaviest(self) -> Node:
+        """The operator that needs most CPU."""
+        return max(self.costs, key=lambda node: self.costs[node].cpu)
+
+
+def price(plan: Plan, estimator: Estimator) -> Priced:
+    """The cost of every operator of a plan."""
+    estimates = estimator.plan(plan)
+    costs = {node: _cost(node, estimates, estimator) for node in estimates}
+    return Priced(plan, estimates, costs)
+
+
+def _cost(node: Node, estimates: dict[Node, Estimate], estimator: Estimator) -> Cost:
+    rates = estimator.workload.rates
+    match node:
+        case Join(parts, orders=orders):
+            return join_cost([estimates[part] for part in parts], orders, estimator)
+        case Combine(below):
+            return Cost(estimates[below].rate * rates.aggregate)
+        case GroupBy(below, grouping):
+            windows = grouping.size / grouping.slide
+            state = estimates[node]
+            cpu = estimates[below].rate * windows * rates.aggregate + rates.statement
+            return Cost(cpu, state.held, state.held_bytes)
+    return Cost()
+
+
+def join_cost(parts: Sequence[Estimate], orders: Sequence[Order], estimator: Estimator) -> Cost:
+    """The cost of one n-ary join; equations (1) to (5) of Zhu-Raghavan are its smallest cases."""
+    cost = Cost()
+    for position, part in enumerate(parts):
+        order = [parts[other] for other in orders[position]]
+        cost += keep_cost(part, estimator) + Cost(probe_cost(part, order, estimator))
+    return cost
+
+
+def keep_cost(part: Estimate, estimator: Estimator) -> Cost:
+    """What it costs to keep an input's state: insertion, expiry, and the memory."""
+    rates = estimator.workload.rates
+    cpu = rates.statement + part.rate * (rates.keep + rates.keep_byte * part.width)
+    return Cost(cpu, part.held, part.held_bytes)
+
+
+def probe_cost(part: Estimate, order: Sequence[Estimate], estimator: Estimator) -> float:
+    """The work of one input's new tuples on their way through the states of the others."""
+    rates = estimator.workload.rates
+    work, flow = 0.0, part.rate
+    mask, factor = part.mask, part.factor
+    for other in order:
+        factor *= other.factor * estimator.crossing(mask, other.mask)
+        mask |= other.mask
+        matches = factor * estimator.volumes.arrival(mask, part.mask)
+        work += rates.match * matches + rates.pair * flow * other.held
+        work += rates.probe * flow + rates.scan * other.held
+        flow = matches
+    return work

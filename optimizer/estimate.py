@@ -1,0 +1,208 @@
+"""From a plan and a workload to rates and state sizes, bottom-up.
+
+An operator's output is a set of combined tuples.  How many come into being per second, and how many
+are alive, is the product of the rates and selectivities below it (its *factor*) times the volume of
+the relative event times that its windows admit.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from optimizer.plan import (
+    Combine,
+    Emit,
+    GroupBy,
+    Join,
+    Node,
+    Plan,
+    Project,
+    Select,
+    Source,
+)
+from optimizer.query import ColumnRef, Query
+from optimizer.window import MICROSECONDS, Bounds, close, volume
+from optimizer.workload import Workload
+
+Mask = int
+"""A set of the query's inputs: bit i stands for the i-th alias."""
+
+
+class Volumes:
+    """What the windows admit for each set of inputs; seconds to the number of tuples or one less."""
+
+    def __init__(self, bounds: Bounds):
+        self._bounds = bounds
+        self._count = len(bounds.names)
+        self._arrivals: dict[tuple[Mask, int], float] = {}
+        self._held: dict[Mask, float] = {0: 1.0}
+
+    @cached_property
+    def windows(self) -> tuple[float, ...] | None:
+        """Each input's window in seconds, where all its partners bound it alike (CQL, or one window)."""
+        rows, n = self._bounds.matrix, self._count
+        columns = [{rows[o][s] for o in range(n) if o != s} for s in range(n)]
+        if n < 2 or any(len(column) != 1 or min(column) <= 0 for column in columns):
+            return None
+        return tuple(column.pop() / MICROSECONDS for column in columns)
+
+    def arrival(self, mask: Mask, newest: Mask) -> float:
+        """Combinations whose newest tuple, the one that completes them, is of one of those inputs."""
+        if self.windows is not None:
+            windows = self.windows
+            return self.held(mask) * sum(1 / windows[m] for m in bits(newest))
+        return sum(self._arrival(mask, m) for m in bits(newest))
+
+    def _arrival(self, mask: Mask, newest: int) -> float:
+        if (mask, newest) not in self._arrivals:
+            names = [self._bounds.names[i] for i in bits(mask)]
+            last = self._bounds.names[newest]
+            limits = {(i, j): self._bounds[i, j] for i in names for j in names if i != j}
+            limits |= {(i, last): min(0, limits[i, last]) for i in names if i != last}
+            self._arrivals[mask, newest] = self._volume(names, limits)
+        return self._arrivals[mask, newest]
+
+    def held(self, mask: Mask) -> float:
+        """Combinations alive: each tuple young enough for some partner still to come."""
+        if mask not in self._held:
+            if self.windows is not None:
+                low = mask & -mask
+                self._held[mask] = self.held(mask ^ low) * self.windows[low.bit_length() - 1]
+            else:
+                self._held[mask] = self._alive(mask)
+        return self._held[mask]
+
+    def _alive(self, mask: Mask) -> float:
+        names = [self._bounds.names[i] for i in bits(mask)]
+        partners = [name for name in self._bounds.names if name not in names]
+        limits = {(i, j): self._bounds[i, j] for i in names for j in names if i != j}
+        for name in names:
+            limits["", name] = self._bounds.retention(name, partners)
+            limits[name, ""] = 0
+        return self._volume(["", *names], limits)
+
+    @staticmethod
+    def _volume(names: list[str], limits: Mapping[tuple[str, str], int]) -> float:
+        for i, j in limits:
+            if limits[i, j] + limits[j, i] < 0:
+                return 0.0
+        matrix = close(names, limits).matrix
+        return volume([[entry / MICROSECONDS for entry in row] for row in matrix])
+
+
+def bits(mask: Mask) -> list[int]:
+    """The positions of the inputs in a set."""
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What an operator puts out: tuples per second, tuples alive if kept as a state, bytes of each."""
+
+    mask: Mask
+    factor: float
+    rate: float
+    held: float
+    width: float
+
+    @property
+    def held_bytes(self) -> float:
+        """The size of the state."""
+        return self.held * self.width
+
+
+class Estimator:
+    """Estimates the operators of one query's plans under one workload."""
+
+    def __init__(self, query: Query, workload: Workload):
+        workload.check(query)
+        self.query = query
+        self.workload = workload
+        self.volumes = Volumes(query.bounds)
+        self._bit = {alias: 1 << position for position, alias in enumerate(query.aliases)}
+
+    def plan(self, plan: Plan) -> dict[Node, Estimate]:
+        """The estimates of all operators of a plan."""
+        found: dict[Node, Estimate] = {}
+        self._visit(plan.root, found)
+        return found
+
+    def node(self, node: Node) -> Estimate:
+        """The estimate of one operator."""
+        return self._visit(node, {})
+
+    def join(self, parts: Sequence[Estimate], columns: Iterable[ColumnRef]) -> Estimate:
+        """What a join of these puts out, if those columns are kept of it."""
+        mask, factor = parts[0].mask, parts[0].factor
+        for part in parts[1:]:
+            factor *= part.factor * self.crossing(mask, part.mask)
+            mask |= part.mask
+        return self._combined(mask, factor, self._width(columns))
+
+    def crossing(self, one: Mask, other: Mask) -> float:
+        """The product of the selectivities between two sets of inputs."""
+        names = self.query.aliases
+        return prod(
+            self.workload.selectivity(names[i], names[j]) for i in bits(one) for j in bits(other)
+        )
+
+    def _visit(self, node: Node, found: dict[Node, Estimate]) -> Estimate:
+        if node not in found:
+            below = [self._visit(part, found) for part in node.inputs]
+            found[node] = self._estimate(node, below)
+        return found[node]
+
+    def _estimate(self, node: Node, below: list[Estimate]) -> Estimate:
+        match node:
+            case Source(alias):
+                rate = self.workload.streams[alias].rate
+                return self._combined(self._bit[alias], rate, self._width(node.columns))
+            case Select(_, predicate):
+                (inside,) = below
+                factor = inside.factor * self.workload.select(self.query, predicate)
+                return self._combined(inside.mask, factor, inside.width)
+            case Combine():
+                (inside,) = below
+                left = min(inside.factor, self.workload.combine.get(node.alias, inside.factor))
+                return self._combined(inside.mask, left, self._width(node.columns))
+            case Join():
+                return self.join(below, node.columns)
+            case GroupBy(_, grouping):
+                (inside,) = below
+                groups = self.workload.groups
+                rate = groups * MICROSECONDS / grouping.slide
+                held = groups * grouping.size / grouping.slide
+                width = 8.0 * len(node.columns)
+                return Estimate(inside.mask, inside.factor, rate, held, width)
+            case Project():
+                (inside,) = below
+                return self._combined(inside.mask, inside.factor, self._width(node.columns))
+            case Emit():
+                return below[0]
+        raise TypeError(f"unknown operator {type(node).__name__}")
+
+    def _combined(self, mask: Mask, factor: float, width: float) -> Estimate:
+        rate = factor * self.volumes.arrival(mask, mask)
+        return Estimate(mask, factor, rate, factor * self.volumes.held(mask), width)
+
+    def _width(self, columns: Iterable[ColumnRef]) -> float:
+        return sum(map(self._column_width, columns))
+
+    def _column_width(self, column: ColumnRef) -> float:
+        """The stream's observed width, shared among its columns by the size of their types."""
+        if not column.alias:
+            return 8.0
+        stream = self.query.streams[column.alias]
+        sizes = {c.name: type_size(c.type) for c in stream.columns}
+        share = self.workload.streams[column.alias].width / sum(sizes.values())
+        return sizes.get(column.name, 8.0) * share
+
+
+_SIZES = {"BOOLEAN": 1, "TINYINT": 1, "BYTE": 1, "SMALLINT": 2, "SHORT": 2, "INT": 4, "INTEGER": 4,
+          "FLOAT": 4, "REAL": 4, "DATE": 4, "STRING": 16, "BINARY": 16, "DECIMAL": 16}  # fmt: skip
+
+
+def type_size(type_name: str) -> float:
+    """The bytes that a value of a SQL type takes, roughly."""
+    return float(_SIZES.get(type_name.split("(")[0].strip().upper(), 8))
