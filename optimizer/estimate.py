@@ -30,9 +30,9 @@ Mask = int
 
 
 class Volumes:
-    """What the windows admit for each set of inputs; seconds to the number of tuples or one less."""
+    """What the windows admit for each set of inputs, in seconds to its size or one less."""
 
-    def __init__(self, bounds: Bounds):
+    def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._count = len(bounds.names)
         self._arrivals: dict[tuple[Mask, int], float] = {}
@@ -40,7 +40,7 @@ class Volumes:
 
     @cached_property
     def windows(self) -> tuple[float, ...] | None:
-        """Each input's window in seconds, where all its partners bound it alike (CQL, or one window)."""
+        """Each input's window in seconds, where its partners bound it alike (CQL, one window)."""
         rows, n = self._bounds.matrix, self._count
         columns = [{rows[o][s] for o in range(n) if o != s} for s in range(n)]
         if n < 2 or any(len(column) != 1 or min(column) <= 0 for column in columns):
@@ -48,7 +48,7 @@ class Volumes:
         return tuple(column.pop() / MICROSECONDS for column in columns)
 
     def arrival(self, mask: Mask, newest: Mask) -> float:
-        """Combinations whose newest tuple, the one that completes them, is of one of those inputs."""
+        """Combinations whose newest tuple, the one that completes them, is one of those inputs'."""
         if self.windows is not None:
             windows = self.windows
             return self.held(mask) * sum(1 / windows[m] for m in bits(newest))
@@ -98,7 +98,7 @@ def bits(mask: Mask) -> list[int]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What an operator puts out: tuples per second, tuples alive if kept as a state, bytes of each."""
+    """What an operator puts out: tuples per second, tuples alive if kept, bytes of each."""
 
     mask: Mask
     factor: float
@@ -115,7 +115,7 @@ class Estimate:
 class Estimator:
     """Estimates the operators of one query's plans under one workload."""
 
-    def __init__(self, query: Query, workload: Workload):
+    def __init__(self, query: Query, workload: Workload) -> None:
         workload.check(query)
         self.query = query
         self.workload = workload
@@ -205,4 +205,4 @@ _SIZES = {"BOOLEAN": 1, "TINYINT": 1, "BYTE": 1, "SMALLINT": 2, "SHORT": 2, "INT
 
 def type_size(type_name: str) -> float:
     """The bytes that a value of a SQL type takes, roughly."""
-    return float(_SIZES.get(type_name.split("(")[0].strip().upper(), 8))
+    return float(_SIZES.get(type_name.partition("(")[0].strip().upper(), 8))

@@ -49,7 +49,7 @@ def states(root: Node) -> dict[str, Node]:
 
 
 def _namings(node: Node) -> Iterator[dict[str, str]]:
-    """Ways to name the inputs by their streams: several only where a stream is joined with itself."""
+    """Ways to name the inputs by their streams: several only where a stream meets itself."""
     sources = sorted((n.stream.name, n.alias) for n in walk(node) if isinstance(n, Source))
     by_stream = [(name, [a for _, a in same]) for name, same in groupby(sources, lambda s: s[0])]
     for arrangement in product(*(permutations(aliases) for _, aliases in by_stream)):
@@ -90,4 +90,3 @@ def _content(node: Node, names: Mapping[str, str]) -> str:
             for n in walk(node) if isinstance(n, Combine) for a in n.partials
         )  # fmt: skip
     return json.dumps(content, separators=(",", ":"), sort_keys=True)
-

@@ -1,7 +1,8 @@
 """The one place where plans are compared: searches propose, the memo prices and keeps.
 
-A `Part` is a priced piece of a plan.  Cost is additive, so a part's cost is all that the plans built
-on it need to know of its inside; and a plan that another one beats in CPU and in memory is of no use.
+A `Part` is a priced piece of a plan.  Cost is additive, so a part's cost is all that the plans
+built on it need to know of its inside; and a plan that another one beats in CPU and in memory is of
+no use.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ class Part:
 class Memo:
     """Prices the plans of one query under one workload, and keeps those that no other one beats."""
 
-    def __init__(self, query: Query, workload: Workload, budget: Budget | None = None):
+    def __init__(self, query: Query, workload: Workload, budget: Budget | None = None) -> None:
         self.query = query
         self.workload = workload
         self.budget = budget or Budget()

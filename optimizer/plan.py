@@ -1,7 +1,7 @@
 """Plans: immutable trees of operators that compute a query, any mix of binary and multi-way joins.
 
-An invalid plan cannot be built, and equal subtrees are equal.  The short notation `((f b) c)` and the
-tree it stands for (`Leaf`, `Branch`) say how the inputs are joined; `build` fills in the rest.
+An invalid plan cannot be built, and equal subtrees are equal.  The short notation `((f b) c)` and
+the tree it stands for (`Leaf`, `Branch`) say how the inputs are joined; `build` fills in the rest.
 """
 
 import re
@@ -87,7 +87,9 @@ class Unary(Node):
 
     def _reads(self, columns: Iterable[ColumnRef]) -> None:
         if missing := set(columns) - set(self.input.columns):
-            raise PlanError(f"{type(self).__name__.lower()} reads {min(missing)}, which is not there")
+            raise PlanError(
+                f"{type(self).__name__.lower()} reads {min(missing)}, which is not there"
+            )
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ WEIGHT = "#weight"
 
 @dataclass(frozen=True)
 class Combine(Unary):
-    """The group-by pushed below the joins (Zhu 14): equal rows of a batch become one that weighs them.
+    """The group-by pushed below the joins (Zhu 14): equal rows of a batch become one with a weight.
 
     Rows are equal if they agree on whatever the joins and the windows above still read, event time
     included; what is only aggregated is carried as partial aggregates.
@@ -142,7 +144,8 @@ class Combine(Unary):
         return tuple(
             aggregate
             for aggregate in self.grouping.aggregates
-            if aggregate.expressions and all(e.aliases == self.aliases for e in aggregate.expressions)
+            if aggregate.expressions
+            and all(e.aliases == self.aliases for e in aggregate.expressions)
         )
 
     @cached_property
@@ -280,7 +283,9 @@ def parse(text: str) -> Tree:
     while position < len(text.rstrip()):
         token = _TOKEN.match(text, position)
         if token is None:
-            raise PlanError(f"unexpected {text[position:].strip()[0]!r} at {position + 1} in {text!r}")
+            raise PlanError(
+                f"unexpected {text[position:].strip()[0]!r} at {position + 1} in {text!r}"
+            )
         position = token.end()
         _take(token[1], open_parts, text)
     if len(open_parts) != 1:
@@ -290,18 +295,18 @@ def parse(text: str) -> Tree:
     return open_parts[0][0]
 
 
-def _take(token: str, open_parts: list[list[Tree]], text: str) -> None:
-    if token == "(":
+def _take(symbol: str, open_parts: list[list[Tree]], text: str) -> None:
+    if symbol == "(":
         open_parts.append([])
-    elif token.startswith(")"):
+    elif symbol.startswith(")"):
         if len(open_parts) == 1:
             raise PlanError(f"a parenthesis too many in {text!r}")
         parts = open_parts.pop()
         if len(parts) < 2:
             raise PlanError(f"a join needs two inputs in {text!r}")
-        open_parts[-1].append(Branch(tuple(parts), place=token[2:]))
+        open_parts[-1].append(Branch(tuple(parts), place=symbol[2:]))
     else:
-        open_parts[-1].append(Leaf(token.strip("[]"), combined=token.startswith("[")))
+        open_parts[-1].append(Leaf(symbol.strip("[]"), combined=symbol.startswith("[")))
 
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
@@ -326,7 +331,9 @@ class Plan:
     def __post_init__(self) -> None:
         sources = sorted(node.alias for node in walk(self.root) if isinstance(node, Source))
         if sources != sorted(self.query.aliases):
-            raise PlanError(f"the plan reads {_list(sources)}, the query {_list(self.query.aliases)}")
+            raise PlanError(
+                f"the plan reads {_list(sources)}, the query {_list(self.query.aliases)}"
+            )
         applied = [str(predicate) for node in walk(self.root) for predicate in applied_by(node)]
         if sorted(applied) != sorted(map(str, self.query.predicates)):
             raise PlanError("the plan does not apply each predicate of the query once")
@@ -377,7 +384,7 @@ def as_written(query: Query) -> Tree:
 
 
 def build(query: Query, tree: Tree) -> Plan:
-    """The plan of that tree: selects at the sources, columns dropped as soon as nobody reads them."""
+    """The plan of that tree: selects at the sources, columns dropped once nobody reads them."""
     root = _joined(query, tree)
     if query.grouping is not None:
         root = GroupBy(root, query.grouping)

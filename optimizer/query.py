@@ -46,7 +46,9 @@ class Stream:
         if repeated := _repeated(names):
             raise QueryError(f"stream {self.name} has two columns named {repeated}")
         if self.event_time not in names:
-            raise QueryError(f"stream {self.name} has no column {self.event_time} to tell event time")
+            raise QueryError(
+                f"stream {self.name} has no column {self.event_time} to tell event time"
+            )
 
     def column(self, name: str) -> Column | None:
         """The column of that name."""
@@ -104,7 +106,7 @@ class Expression:
 class Predicate:
     """A condition on one input (a select) or between two (a join).
 
-    `sides` are the two expressions of an equality between two inputs, so that joins can hash on them.
+    `sides` are the two expressions of an equality between two inputs, so that joins can hash.
     """
 
     expression: Expression
@@ -198,8 +200,9 @@ class Grouping:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that it makes."""
-        made = (*self.keys, *self.aggregates)
-        return (*(named.name for named in made), WINDOW_START, WINDOW_END)
+        keys = (key.name for key in self.keys)
+        aggregates = (aggregate.name for aggregate in self.aggregates)
+        return (*keys, *aggregates, WINDOW_START, WINDOW_END)
 
     @cached_property
     def columns(self) -> frozenset[ColumnRef]:

@@ -18,7 +18,7 @@ Matrix = Sequence[Sequence[float]]
 class WindowError(ValueError):
     """The bounds of a query make no sense; `pair` names the streams concerned."""
 
-    def __init__(self, message: str, pair: tuple[str, str]):
+    def __init__(self, message: str, pair: tuple[str, str]) -> None:
         super().__init__(message)
         self.pair = pair
 
@@ -39,7 +39,9 @@ class Bounds:
                 raise WindowError(f"no window bounds {pair[0]} against {pair[1]}", pair)
             if self.matrix[i][j] + self.matrix[j][i] < 0:
                 pair = (self.names[i], self.names[j])
-                raise WindowError(f"the windows of {pair[0]} and {pair[1]} exclude each other", pair)
+                raise WindowError(
+                    f"the windows of {pair[0]} and {pair[1]} exclude each other", pair
+                )
 
     def __getitem__(self, pair: tuple[str, str]) -> int:
         """How far, at most, the first stream's tuple is newer than the second's."""
@@ -83,8 +85,7 @@ def _closure(matrix: Matrix) -> tuple[tuple[int, ...], ...]:
         for row in rows:
             first = row[via]
             for j, second in enumerate(through):
-                if first + second < row[j]:
-                    row[j] = first + second
+                row[j] = min(row[j], first + second)
     for i, row in enumerate(rows):
         row[i] = 0
     return tuple(tuple(row) for row in rows)  # type: ignore[arg-type]

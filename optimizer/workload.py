@@ -1,4 +1,4 @@
-"""What a query has to work on and may use: rates, selectivities, unit costs, a budget.  Values only."""
+"""What a query works on and may use, as values: rates, selectivities, unit costs, a budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ class UnitCosts:
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds per second that each kind of work costs under a method: what all plans are priced by."""
+    """Seconds per second that each kind of work costs under a method: what prices all plans."""
 
     match: float = 0.0
     """Per tuple that a probe step yields."""
@@ -115,8 +115,8 @@ class Workload:
     """Observed over a window, or assumed.
 
     `joins` gives the selectivity of all predicates between two inputs together, `selects` that of a
-    predicate (by its text) or of all the selects of an input (by its alias), `combine` the tuples per
-    second that are left of an input once equal ones are combined, `groups` the groups of a window.
+    predicate (by its text) or of all the selects of an input (by its alias), `combine` the tuples
+    per second left of an input once equal ones are combined, `groups` the groups of a window.
     """
 
     streams: Mapping[str, StreamLoad]
@@ -179,7 +179,8 @@ class Workload:
         (alias,) = predicate.aliases
         named = [p for p in query.selects(alias) if str(p) in self.selects]
         others = len(query.selects(alias)) - len(named)
-        return self.selects.get(alias, 1.0) ** (1 / others)
+        share: float = self.selects.get(alias, 1.0) ** (1 / others)
+        return share
 
     @property
     def rates(self) -> Rates:
@@ -205,4 +206,3 @@ class Workload:
 
 def _names(edge: frozenset[str]) -> str:
     return " and ".join(sorted(edge))
-
