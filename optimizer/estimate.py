@@ -22,7 +22,7 @@ from optimizer.plan import (
     Source,
 )
 from optimizer.query import ColumnRef, Query
-from optimizer.window import MICROSECONDS, Bounds, close, volume
+from optimizer.window import MICROSECONDS, Bounds, WindowError, close, volume
 from optimizer.workload import Workload
 
 Mask = int
@@ -84,11 +84,11 @@ class Volumes:
 
     @staticmethod
     def _volume(names: list[str], limits: Mapping[tuple[str, str], int]) -> float:
-        for i, j in limits:
-            if limits[i, j] + limits[j, i] < 0:
-                return 0.0
-        matrix = close(names, limits).matrix
-        return volume([[entry / MICROSECONDS for entry in row] for row in matrix])
+        try:
+            bounds = close(names, limits)
+        except WindowError:  # no tuples can ever be that young, or that far apart
+            return 0.0
+        return volume(bounds.matrix) / float(MICROSECONDS) ** (len(names) - 1)
 
 
 def bits(mask: Mask) -> list[int]:

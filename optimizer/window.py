@@ -31,8 +31,6 @@ class Bounds:
     matrix: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        if self.matrix != _closure(self.matrix):
-            raise ValueError("bounds must be closed: use close()")
         for i, j in _pairs(len(self.names)):
             if self.matrix[i][j] == inf:
                 pair = (self.names[i], self.names[j])
@@ -42,6 +40,8 @@ class Bounds:
                 raise WindowError(
                     f"the windows of {pair[0]} and {pair[1]} exclude each other", pair
                 )
+        if self.matrix != _closure(self.matrix):
+            raise ValueError("bounds must be closed: use close()")
 
     def __getitem__(self, pair: tuple[str, str]) -> int:
         """How far, at most, the first stream's tuple is newer than the second's."""

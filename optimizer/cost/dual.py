@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from optimizer.estimate import Estimate, Estimator
 from optimizer.plan import Combine, GroupBy, Join, Node, Order, Plan
-from optimizer.workload import Budget
+from optimizer.workload import Budget, Workload
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Priced:
     plan: Plan
     estimates: dict[Node, Estimate]
     costs: dict[Node, Cost]
+    workload: Workload
 
     @property
     def total(self) -> Cost:
@@ -55,7 +56,7 @@ def price(plan: Plan, estimator: Estimator) -> Priced:
     """The cost of every operator of a plan."""
     estimates = estimator.plan(plan)
     costs = {node: _cost(node, estimates, estimator) for node in estimates}
-    return Priced(plan, estimates, costs)
+    return Priced(plan, estimates, costs, estimator.workload)
 
 
 def _cost(node: Node, estimates: dict[Node, Estimate], estimator: Estimator) -> Cost:
