@@ -35,7 +35,7 @@ plans: $(READY) ## Write the golden plans of tests/plans again
 lock: $(READY) ## Resolve pyproject.toml into infra/requirements.txt again
 	$(BIN)/uv pip compile pyproject.toml --group dev --quiet --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-emit-find-links \
-		--custom-compile-command 'make lock' --output-file infra/requirements.txt
+		--custom-compile-command 'make lock' --output-file infra/requirements.txt $(FLAGS)
 
 clean: ## Remove the environment and everything that tools and runs left
 	rm -rf $(VENV) .midstream artifacts build dist spark-warehouse mlruns \

@@ -54,10 +54,9 @@ def checks(directory: Path | None = None) -> list[Check]:
 
 def _python() -> Check:
     found = ".".join(map(str, sys.version_info[:3]))
-    ok = (3, 11) <= sys.version_info[:2] < (3, 15)
-    return Check(
-        "Python", ok, found, "" if ok else "install Python 3.11 to 3.14, then `make setup`"
-    )
+    supported = (3, 11) <= sys.version_info[:2] < (3, 15)
+    advice = "" if supported else "install Python 3.11 to 3.14, then `make setup`"
+    return Check("Python", supported, found, advice)
 
 
 def _java() -> Check:

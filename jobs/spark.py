@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 JARS = Path(sys.prefix) / "share" / "midstream" / "jars"
 JAVA = 17
 SCALA = "2.13"
-
-_LOG4J = Path(__file__).with_name("log4j2.properties")
-_JVM = "-Duser.timezone=UTC"
+EXECUTOR_JVM = "-Duser.timezone=UTC"
+LOG4J = Path(__file__).with_name("log4j2.properties")
+DRIVER_JVM = f"{EXECUTOR_JVM} -Dlog4j2.configurationFile={LOG4J.as_uri()}"
 
 # Wherever Spark runs.
 _ALWAYS = {
@@ -36,8 +36,8 @@ _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": f"{_JVM} -Dlog4j2.configurationFile={_LOG4J.as_uri()}",
-    "spark.executor.extraJavaOptions": _JVM,
+    "spark.driver.extraJavaOptions": DRIVER_JVM,
+    "spark.executor.extraJavaOptions": EXECUTOR_JVM,
 }
 
 # In one process: reachable from this machine only, and cut for few cores and small tables.

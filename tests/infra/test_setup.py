@@ -129,9 +129,7 @@ def test_a_full_disk(check: Check, fake: Fake, tmp_path: Path) -> None:
     )
 
 
-def test_a_full_disk_does_not_matter_once_installed(
-    check: Check, fake: Fake, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_no_matter_once_installed(check: Check, fake: Fake, tmp_path: Path) -> None:
     fake("df", "echo header; echo '/dev/sda 99999999 1 2097152 98% /'")
     program = tmp_path / "checkout" / ".venv" / "bin" / "midstream"
     program.parent.mkdir(parents=True)

@@ -44,7 +44,7 @@ def test_what_fails_comes_with_advice(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage(10**9, 10**9, 5 * 10**8))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 10**9, 5 * 10**8))
     assert not named("disk").ok
     assert "make room" in named("disk").advice
 
@@ -65,7 +65,7 @@ def test_a_package_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_graphviz_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     assert named("Graphviz").ok
     assert named("Graphviz").advice.startswith("optional")
 

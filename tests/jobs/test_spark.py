@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 from jobs import spark as programs
 from jobs.spark import SparkUnavailableError, check_java, jars, session
 
+SCHEMA = "id INT, gate STRING, bags INT"
 ROWS = [(1, "gate A", 10), (2, "gate B", 20), (3, "gate C", 30)]
 
 
 def write(spark: SparkSession, path: Path, rows: list[tuple[int, str, int]], mode: str) -> None:
-    frame = spark.createDataFrame(rows, "id INT, gate STRING, bags INT")
+    frame = spark.createDataFrame(rows, SCHEMA)
     frame.write.format("delta").mode(mode).save(str(path))
 
 
@@ -42,17 +43,15 @@ def test_a_table_travels_in_time(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_merge_updates_and_inserts(spark: SparkSession, tmp_path: Path) -> None:
     write(spark, tmp_path / "t", ROWS, "overwrite")
-    news = spark.createDataFrame(
-        [(2, "gate Z", 21), (4, "gate D", 40)], "id INT, gate STRING, bags INT"
-    )
-    news.createOrReplaceTempView("news")
+    news = [(2, "gate Z", 21), (4, "gate D", 40)]
+    spark.createDataFrame(news, SCHEMA).createOrReplaceTempView("news")
 
     spark.sql(
         f"MERGE INTO delta.`{tmp_path / 't'}` t USING news n ON t.id = n.id"
         " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
 
-    assert read(spark, tmp_path / "t") == [ROWS[0], (2, "gate Z", 21), ROWS[2], (4, "gate D", 40)]
+    assert read(spark, tmp_path / "t") == [ROWS[0], news[0], ROWS[2], news[1]]
 
 
 def test_deltalake_and_duckdb_read_what_spark_wrote(spark: SparkSession, tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ def test_a_session_is_local_and_tells_time_in_utc(spark: SparkSession) -> None:
 
 def test_missing_jars_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(programs, "JARS", tmp_path)
-    with pytest.raises(SparkUnavailableError, match="run `make setup`$"):
+    with pytest.raises(SparkUnavailableError, match=r"run `make setup`$"):
         jars()
 
 

@@ -1,4 +1,4 @@
-"""Telemetry off: nothing that Midstream starts reports to anyone, unless its user asks for it.
+"""Telemetry is off: nothing that Midstream starts reports to anyone, unless its user asks for it.
 
 Importing `jobs` calls this, so every program, and every process that a program starts, is covered.
 """
@@ -14,7 +14,7 @@ SWITCHES = {
 }
 
 
-def quiet() -> None:
+def switch_off() -> None:
     """Switch telemetry off, but leave alone what the user has set."""
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)
