@@ -142,10 +142,34 @@ class Estimator:
 
     def crossing(self, one: Mask, other: Mask) -> float:
         """The product of the selectivities between two sets of inputs."""
-        names = self.query.aliases
         return prod(
-            self.workload.selectivity(names[i], names[j]) for i in bits(one) for j in bits(other)
+            selectivity
+            for i in bits(one)
+            for bit, selectivity in self._neighbours[i]
+            if other & bit
         )
+
+    def partners(self, masks: Sequence[Mask]) -> list[dict[int, float]]:
+        """For each set of inputs, its selectivity against those others it has predicates with."""
+        owner = {i: position for position, mask in enumerate(masks) for i in bits(mask)}
+        found: list[dict[int, float]] = [{} for _ in masks]
+        for i, position in owner.items():
+            for bit, selectivity in self._neighbours[i]:
+                other = owner.get(bit.bit_length() - 1, position)
+                if other != position:
+                    found[position][other] = found[position].get(other, 1.0) * selectivity
+        return found
+
+    @cached_property
+    def _neighbours(self) -> list[list[tuple[Mask, float]]]:
+        """For each input, the bits of those it has predicates with, and the selectivities."""
+        found: list[list[tuple[Mask, float]]] = [[] for _ in self.query.aliases]
+        for edge in self.query.graph.edges:
+            one, other = sorted(edge, key=self._bit.__getitem__)
+            selectivity = self.workload.selectivity(one, other)
+            found[self._bit[one].bit_length() - 1].append((self._bit[other], selectivity))
+            found[self._bit[other].bit_length() - 1].append((self._bit[one], selectivity))
+        return found
 
     def _visit(self, node: Node, found: dict[Node, Estimate]) -> Estimate:
         if node not in found:

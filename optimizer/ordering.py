@@ -1,22 +1,265 @@
-"""In which order new tuples of each input of a join probe the other inputs."""
+"""In which order new tuples of each input of a join probe the other inputs (Zhu 5.1).
 
-from collections.abc import Sequence
+A probe step turns each tuple of the flow into T = S * f tuples, S being the state probed and f its
+selectivity against what was joined so far, at a cost C = match * T + pair * S + probe; a scan of
+the state costs the same wherever the step stands.  So the cost of a sequence obeys, under every
+method, C(S1 S2) = C(S1) + T(S1) C(S2): the adjacent sequence interchange that IK needs.
 
-from optimizer.cost.dual import probe_cost
+Few inputs are ordered exactly, by dynamic programming over subsets: optimal with cycles and
+cartesian steps too.  More inputs are ordered by IK along a minimum spanning tree, once of the
+predicates alone and once of all pairs (5.1.2, 5.1.3), whichever turns out cheaper: an edge of least
+weight is not always one of the best sequence, so cartesian edges can also do harm, which the paper
+denies.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from operator import attrgetter
+from typing import NamedTuple
+
 from optimizer.estimate import Estimate, Estimator
 from optimizer.plan import Order
+
+EXACT = 8
+"""Up to so many inputs all orders are considered; twice the time for each further one."""
+
+Links = Sequence[Sequence[int]]
+"""A tree over the inputs of a join: the neighbours of each."""
 
 
 def best_orders(parts: Sequence[Estimate], estimator: Estimator) -> tuple[Order, ...]:
     """For each input, the cheapest way that we know through the states of the others."""
-    return tuple(_best_order(position, parts, estimator) for position in range(len(parts)))
-
-
-def _best_order(position: int, parts: Sequence[Estimate], estimator: Estimator) -> Order:
-    from itertools import permutations
-
-    others = [other for other in range(len(parts)) if other != position]
-    return min(
-        permutations(others),
-        key=lambda order: probe_cost(parts[position], [parts[o] for o in order], estimator),
+    if len(parts) <= EXACT:
+        return exact_orders(parts, estimator)
+    steps = Steps.of(parts, estimator)
+    trees = {spanning_tree(steps, cartesian=cartesian) for cartesian in (False, True)}
+    ways = [ik_orders(tree, steps) for tree in sorted(trees)]
+    return tuple(
+        min((way[start] for way in ways), key=lambda order: steps.cost(start, order))
+        for start in range(len(parts))
     )
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What probing each input of a join costs, and yields, per tuple of the flow."""
+
+    rates: tuple[float, ...]
+    sizes: tuple[float, ...]
+    tolls: tuple[float, ...]
+    """Cost of a probe whatever it yields: pairs compared, and the probe itself."""
+    match: float
+    partners: tuple[dict[int, float], ...]
+    """The selectivity against each other input that a predicate connects."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Estimate], estimator: Estimator) -> "Steps":
+        """Those of a join of these inputs."""
+        rates = estimator.workload.rates
+        return cls(
+            tuple(part.rate for part in parts),
+            tuple(part.held for part in parts),
+            tuple(rates.pair * part.held + rates.probe for part in parts),
+            rates.match,
+            tuple(estimator.partners([part.mask for part in parts])),
+        )
+
+    def cost(self, start: int, order: Order) -> float:
+        """Of sending one tuple of an input that way; exact where windows are CQL's or global.
+
+        Other bounds make T depend on what was joined before; S * f is then an estimate of it.
+        """
+        joined = bytearray(len(self.sizes))
+        joined[start] = True
+        flow, cost = 1.0, 0.0
+        for other in order:
+            after = flow * self.sizes[other]
+            for partner, selectivity in self.partners[other].items():
+                if joined[partner]:
+                    after *= selectivity
+            cost += self.match * after + self.tolls[other] * flow
+            flow = after
+            joined[other] = True
+        return cost
+
+
+# --- exactly -------------------------------------------------------------------------------------
+
+
+def exact_orders(parts: Sequence[Estimate], estimator: Estimator) -> tuple[Order, ...]:
+    """The optimal orders, cartesian steps included.
+
+    Under CQL's windows the flow from input X that has reached a set of inputs is its size times
+    a constant of X, so that one table of costs still to come serves every input.
+    """
+    n = len(parts)
+    if n == 2:
+        return ((1,), (0,))
+    steps = Steps.of(parts, estimator)
+    if estimator.volumes.windows is not None:
+        following = _cheapest(_sizes(steps), steps)
+        return tuple(_follow(start, following, n) for start in range(n))
+    factors = _factors(parts, steps)
+    return tuple(
+        _follow(start, _cheapest(_flows(start, parts, factors, estimator), steps), n)
+        for start in range(n)
+    )
+
+
+def _cheapest(flows: Sequence[float], steps: Steps) -> list[int]:
+    """For each set of inputs, the one to probe next; `flows` is what has reached each set."""
+    n = len(steps.sizes)
+    everything = (1 << n) - 1
+    inputs = [(other, 1 << other, toll) for other, toll in enumerate(steps.tolls)]
+    still = [0.0] * (everything + 1)
+    following = [0] * (everything + 1)
+    match = steps.match
+    for reached in range(everything - 1, 0, -1):
+        flow, least, choice = flows[reached], inf, -1
+        for other, bit, toll in inputs:
+            if not reached & bit:
+                after = reached | bit
+                cost = match * flows[after] + flow * toll + still[after]
+                if cost < least or choice < 0:
+                    least, choice = cost, other
+        still[reached], following[reached] = least, choice
+    return following
+
+
+def _follow(start: int, following: Sequence[int], n: int) -> Order:
+    reached, order = 1 << start, []
+    for _ in range(n - 1):
+        order.append(following[reached])
+        reached |= 1 << order[-1]
+    return tuple(order)
+
+
+def _sizes(steps: Steps) -> list[float]:
+    """Tuples alive of each set of inputs, were it kept as a state."""
+    return _products(steps.sizes, steps.partners)
+
+
+def _factors(parts: Sequence[Estimate], steps: Steps) -> list[float]:
+    return _products([part.factor for part in parts], steps.partners)
+
+
+def _products(terms: Sequence[float], partners: Sequence[dict[int, float]]) -> list[float]:
+    """Of the terms of each set, and of the selectivities inside it."""
+    products = [1.0]
+    for newest, term in enumerate(terms):
+        crossing = [term]
+        for other in range(newest):
+            selectivity = partners[newest].get(other, 1.0)
+            crossing += [so_far * selectivity for so_far in crossing]
+        products += [inside * across for inside, across in zip(products, crossing, strict=True)]
+    return products
+
+
+def _flows(
+    start: int, parts: Sequence[Estimate], factors: Sequence[float], estimator: Estimator
+) -> list[float]:
+    """What has reached each set that contains the start, under bounds of any kind."""
+    masks = [0]
+    for part in parts:
+        masks += [mask | part.mask for mask in masks]
+    newest = parts[start].mask
+    return [
+        factor * estimator.volumes.arrival(mask, newest) if mask & newest else 0.0
+        for factor, mask in zip(factors, masks, strict=True)
+    ]
+
+
+# --- along a tree --------------------------------------------------------------------------------
+
+
+class Run(NamedTuple):
+    """Inputs that are probed one right after the other: the module of IK."""
+
+    rank: float
+    yielded: float
+    cost: float
+    members: tuple[int, ...]
+
+    @classmethod
+    def of(cls, yielded: float, cost: float, members: tuple[int, ...]) -> "Run":
+        """With its rank (T - 1) / C; what costs nothing goes first if it thins the flow."""
+        gain = yielded - 1.0
+        rank = gain / cost if cost > 0 else (gain > 0) * inf if gain >= 0 else -inf
+        return cls(rank, yielded, cost, members)
+
+    def then(self, other: "Run") -> "Run":
+        """Both, as one."""
+        cost = self.cost + self.yielded * other.cost
+        return Run.of(self.yielded * other.yielded, cost, self.members + other.members)
+
+
+def ik_orders(tree: Links, steps: Steps) -> tuple[Order, ...]:
+    """For each input, the best order in which every input follows its parent in the tree (5.1.1).
+
+    What lies behind an edge looks the same from every root, so each branch is normalised once for
+    all inputs, not once for each.
+    """
+    branches: dict[tuple[int, int], list[Run]] = {}
+
+    def behind(parent: int, node: int) -> list[Run]:
+        if (parent, node) not in branches:
+            branches[parent, node] = _normalised(_step(parent, node, steps), below(node, parent))
+        return branches[parent, node]
+
+    def below(node: int, parent: int) -> list[Run]:
+        runs = [run for child in tree[node] if child != parent for run in behind(node, child)]
+        return sorted(runs, key=_rank)
+
+    return tuple(
+        tuple(member for run in below(root, -1) for member in run.members)
+        for root in range(len(tree))
+    )
+
+
+_rank: Callable[[Run], float] = attrgetter("rank")
+
+
+def _step(parent: int, node: int, steps: Steps) -> Run:
+    yielded = steps.sizes[node] * steps.partners[node].get(parent, 1.0)
+    return Run.of(yielded, steps.match * yielded + steps.tolls[node], (node,))
+
+
+def _normalised(head: Run, rest: list[Run]) -> list[Run]:
+    """Ascending ranks: whatever would like to come before its parent is tied to it."""
+    tied = 0
+    while tied < len(rest) and rest[tied].rank < head.rank:
+        head = head.then(rest[tied])
+        tied += 1
+    return [head, *rest[tied:]]
+
+
+def spanning_tree(steps: Steps, *, cartesian: bool) -> tuple[tuple[int, ...], ...]:
+    """Minimal by the pairs' output rates (5.1.2), which is rate * rate * selectivity * window.
+
+    Without `cartesian` edges, these only tie together what no predicate connects.
+    """
+    n = len(steps.sizes)
+    links: list[list[int]] = [[] for _ in range(n)]
+    nearest = {node: (_weight(0, node, steps, cartesian=cartesian), 0) for node in range(1, n)}
+    while nearest:
+        node = min(nearest, key=nearest.__getitem__)
+        _, parent = nearest.pop(node)
+        links[parent].append(node)
+        links[node].append(parent)
+        for other in nearest:
+            weight = _weight(node, other, steps, cartesian=cartesian)
+            if weight < nearest[other][0]:
+                nearest[other] = (weight, node)
+    return tuple(map(tuple, links))
+
+
+def _weight(one: int, other: int, steps: Steps, *, cartesian: bool) -> tuple[bool, float]:
+    selectivity = steps.partners[one].get(other)
+    pairs = steps.rates[one] * steps.sizes[other] + steps.rates[other] * steps.sizes[one]
+    if selectivity is None:
+        return not cartesian, pairs
+    return False, pairs * selectivity

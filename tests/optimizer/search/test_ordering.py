@@ -1,0 +1,108 @@
+"""Probe orders: exact against all permutations, IK against all orders that a tree allows."""
+
+from itertools import permutations
+from random import Random
+
+import pytest
+
+from optimizer.cost.dual import probe_cost
+from optimizer.estimate import Estimate, Estimator
+from optimizer.ordering import EXACT, Steps, best_orders, exact_orders, ik_orders, spanning_tree
+from optimizer.workload import Method
+from tests.optimizer.search.cases import Case, case, names, random_case
+
+
+def inputs(given: Case) -> tuple[list[Estimate], Estimator]:
+    memo = given.memo()
+    return [memo.leaf(alias).estimate for alias in given.query.aliases], memo.estimator
+
+
+def work(start, order, parts, estimator):
+    return probe_cost(parts[start], [parts[other] for other in order], estimator)
+
+
+def compatible(start, order, tree):
+    """Every input behind its parent, in the tree rooted at the start."""
+    reached = {start}
+    for other in order:
+        if not reached & set(tree[other]):
+            return False
+        reached.add(other)
+    return True
+
+
+@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("seed", range(60))
+def test_ik_is_optimal_on_trees(seed, method):
+    random = Random(seed)
+    n = random.randint(2, 6 if seed % 10 else 7)
+    parts, estimator = inputs(random_case(n, random, cyclic=False, method=method))
+    steps = Steps.of(parts, estimator)
+    tree = spanning_tree(steps, cartesian=False)
+    for start, order in enumerate(ik_orders(tree, steps)):
+        others = [other for other in range(n) if other != start]
+        least = min(
+            work(start, other, parts, estimator)
+            for other in permutations(others)
+            if compatible(start, other, tree)
+        )
+        assert compatible(start, order, tree)
+        assert work(start, order, parts, estimator) == pytest.approx(least, rel=1e-9), seed
+
+
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize("seed", range(60))
+def test_exact_orders_are_the_best_of_all(seed, general):
+    random = Random(seed)
+    n = random.randint(2, 5 if general else 6)
+    parts, estimator = inputs(random_case(n, random, general=general))
+    for start, order in enumerate(exact_orders(parts, estimator)):
+        others = [other for other in range(n) if other != start]
+        least = min(work(start, other, parts, estimator) for other in permutations(others))
+        assert work(start, order, parts, estimator) == pytest.approx(least, rel=1e-9), seed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_steps_cost_what_the_cost_model_says(seed):
+    """But for scans, which cost the same in every order."""
+    random = Random(seed)
+    n = random.randint(2, 12)
+    parts, estimator = inputs(random_case(n, random))
+    steps = Steps.of(parts, estimator)
+    for start in range(n):
+        order = tuple(random.sample([other for other in range(n) if other != start], n - 1))
+        scans = sum(estimator.workload.rates.scan * parts[other].held for other in order)
+        cost = parts[start].rate * steps.cost(start, order) + scans
+        assert cost == pytest.approx(work(start, order, parts, estimator), rel=1e-9), seed
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_many_inputs_are_ordered_as_well_as_exactly_on_sparse_trees(seed):
+    """Never better than the optimum, and seldom much worse: cartesian steps are all it may miss."""
+    random = Random(seed)
+    parts, estimator = inputs(random_case(EXACT + 1, random, cyclic=False))
+    for start, (quick, best) in enumerate(
+        zip(best_orders(parts, estimator), exact_orders(parts, estimator), strict=True)
+    ):
+        quick_work, least = (work(start, order, parts, estimator) for order in (quick, best))
+        assert least * (1 - 1e-9) <= quick_work <= 5 * least, seed
+
+
+def test_a_cartesian_step_may_be_cheaper():
+    """Fig. 5.3 with W = 5: B->C->A makes 550 intermediate and final tuples, B->A->C 750."""
+    given = case({"A": 50, "B": 2, "C": 5}, {"A-B": 0.5, "A-C": 0.08}, 5.0)
+    parts, estimator = inputs(given)
+    each = given.workload.unit_costs.join
+    assert work(1, (0, 2), parts, estimator) / each == pytest.approx(750)
+    assert work(1, (2, 0), parts, estimator) / each == pytest.approx(550)
+    assert exact_orders(parts, estimator)[1] == (2, 0)
+    steps = Steps.of(parts, estimator)
+    assert ik_orders(spanning_tree(steps, cartesian=False), steps)[1] == (0, 2)
+    assert ik_orders(spanning_tree(steps, cartesian=True), steps)[1] == (2, 0)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_few_inputs(n):
+    given = case(dict.fromkeys(names(n), 3.0), {"A-B": 0.5} if n == 2 else {})
+    parts, estimator = inputs(given)
+    assert len(best_orders(parts, estimator)) == n
