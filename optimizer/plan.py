@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from optimizer.query import (
     RESULT,
@@ -99,6 +99,8 @@ class Select(Unary):
     predicate: Predicate
 
     def __post_init__(self) -> None:
+        if len(self.predicate.aliases) != 1:
+            raise PlanError(f"a select is on one stream, not {self.predicate}")
         self._reads(self.predicate.expression.columns)
 
 
@@ -110,6 +112,11 @@ class Project(Unary):
 
     def __post_init__(self) -> None:
         self._reads(self.kept)
+        if len(set(self.kept)) != len(self.kept):
+            raise PlanError("project keeps a column twice")
+        for column in set(self.input.columns) - set(self.kept):
+            if column.name.startswith("#"):
+                raise PlanError(f"project drops {column}, which the group-by above reads")
 
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
@@ -131,6 +138,10 @@ class Combine(Unary):
     grouping: Grouping
     pinned: frozenset[ColumnRef]
     """Columns that joins and windows read, so that they stay as they are."""
+
+    def __post_init__(self) -> None:
+        if len(self.aliases) != 1 or any(isinstance(node, Combine) for node in walk(self.input)):
+            raise PlanError("only a stream's own tuples can be combined, and only once")
 
     @property
     def alias(self) -> str:
@@ -184,17 +195,25 @@ class Join(Node):
             raise PlanError("a join needs two inputs")
         if sum(len(part.aliases) for part in self.parts) != len(self.aliases):
             raise PlanError("a stream appears on two sides of a join")
+        if set(self.bounds.names) != self.aliases:
+            raise PlanError("a join's bounds are not about its streams")
+        self._check_orders()
+        self._check_predicates()
+
+    def _check_orders(self) -> None:
+        if len(self.orders) != len(self.parts):
+            raise PlanError("a join needs a probe order for each input")
         for position, order in enumerate(self.orders):
             others = [other for other in range(len(self.parts)) if other != position]
             if sorted(order) != others:
                 raise PlanError(f"input {position} must probe each of {others} once, not {order}")
-        if len(self.orders) != len(self.parts):
-            raise PlanError("a join needs a probe order for each input")
-        if set(self.bounds.names) != self.aliases:
-            raise PlanError("a join's bounds are not about its streams")
+
+    def _check_predicates(self) -> None:
         for predicate in self.predicates:
             if missing := set(predicate.expression.columns) - set(self.columns):
                 raise PlanError(f"join reads {min(missing)}, which is not there")
+            if sum(bool(predicate.aliases & part.aliases) for part in self.parts) != 2:
+                raise PlanError(f"{predicate} does not connect two inputs of the join")
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -211,6 +230,14 @@ class GroupBy(Unary):
 
     grouping: Grouping
     place: str = ""
+
+    def __post_init__(self) -> None:
+        combined = {a for n in walk(self.input) if isinstance(n, Combine) for a in n.partials}
+        expressions = [key.expression for key in self.grouping.keys]
+        expressions += [
+            e for a in self.grouping.aggregates if a not in combined for e in a.expressions
+        ]
+        self._reads({self.grouping.time, *(c for e in expressions for c in e.columns)})
 
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
@@ -283,9 +310,8 @@ def parse(text: str) -> Tree:
     while position < len(text.rstrip()):
         token = _TOKEN.match(text, position)
         if token is None:
-            raise PlanError(
-                f"unexpected {text[position:].strip()[0]!r} at {position + 1} in {text!r}"
-            )
+            at = len(text) - len(text[position:].lstrip())
+            raise PlanError(f"unexpected {text[at]!r} at {at + 1} in {text!r}")
         position = token.end()
         _take(token[1], open_parts, text)
     if len(open_parts) != 1:
@@ -337,6 +363,37 @@ class Plan:
         applied = [str(predicate) for node in walk(self.root) for predicate in applied_by(node)]
         if sorted(applied) != sorted(map(str, self.query.predicates)):
             raise PlanError("the plan does not apply each predicate of the query once")
+        self._check_result()
+        for node in walk(self.root):
+            self._check_node(node)
+
+    def _check_result(self) -> None:
+        """The query's group-by, if it has one, and its columns on top of everything else."""
+        match self.root:
+            case Emit(GroupBy(_, grouping), output):
+                made: tuple[Grouping | None, tuple[Named, ...]] = grouping, output
+            case Emit(_, output):
+                made = None, output
+            case _:
+                raise PlanError("a plan must end in what it emits")
+        if made != (self.query.grouping, self.query.output):
+            raise PlanError("the plan does not emit the query's result")
+        if sum(isinstance(node, GroupBy | Emit) for node in walk(self.root)) > 2 - (not made[0]):
+            raise PlanError("a group-by or a result cannot be joined again")
+
+    def _check_node(self, node: Node) -> None:
+        """Whether an operator knows the query's streams, windows and event times as they are."""
+        match node:
+            case Source(alias, stream) if stream != self.query.streams[alias]:
+                raise PlanError(f"{alias} is {self.query.streams[alias].name}, not {stream.name}")
+            case Combine() if node != combine(self.query, node.input):
+                raise PlanError(f"{node.alias} is not combined as the query needs it")
+            case Join(bounds=bounds):
+                if not bounds.agree(self.query.bounds):
+                    raise PlanError("a join's windows are not the query's")
+                times = {self.query.event_times[alias] for alias in node.aliases}
+                if missing := times - set(node.columns):
+                    raise PlanError(f"a join needs the event time {min(missing)}")
 
     @cached_property
     def tree(self) -> Tree:
@@ -447,6 +504,8 @@ def _list(names: Sequence[str]) -> str:
 
 # --- JSON ----------------------------------------------------------------------------------------
 
+T = TypeVar("T")
+
 
 def to_json(node: Node) -> dict[str, Any]:
     """The operator as plain data; predicates and outputs are named by their text."""
@@ -480,34 +539,67 @@ def to_json(node: Node) -> dict[str, Any]:
 
 
 def from_json(query: Query, data: Mapping[str, Any]) -> Plan:
-    """The plan of that query which `to_json` wrote."""
-    return Plan(query, _node(query, data))
+    """The plan of that query which `to_json` or `explain` wrote, and a person may have edited."""
+    return Plan(query, _node(query, data.get("root", data)))
 
 
-def _node(query: Query, data: Mapping[str, Any]) -> Node:
-    inputs = tuple(_node(query, below) for below in data.get("inputs", ()))
-    texts = {str(predicate): predicate for predicate in query.predicates}
-    try:
-        match data["op"], inputs:
-            case "source", ():
-                return Source(data["alias"], query.streams[data["alias"]])
-            case "select", (below,):
-                return Select(below, texts[data["predicate"]])
-            case "project", (below,):
-                names = {str(column): column for column in below.columns}
-                return Project(below, tuple(names[name] for name in data["columns"]))
-            case "combine", (below,):
-                return combine(query, below)
-            case "join", parts:
-                predicates = tuple(texts[text] for text in data["predicates"])
-                inside = [a for a in query.aliases if any(a in part.aliases for part in parts)]
-                orders = tuple(tuple(order) for order in data["orders"])
-                bounds = query.bounds.restrict(inside)
-                return Join(parts, predicates, bounds, orders, data["place"])
-            case "group-by", (below,) if query.grouping is not None:
-                return GroupBy(below, query.grouping, data["place"])
-            case "emit", (below,):
-                return Emit(below, query.output)
-    except KeyError as missing:
-        raise PlanError(f"the plan speaks of {missing}, which the query does not have") from None
-    raise PlanError(f"not a plan of this query: {data['op']!r} over {len(inputs)} inputs")
+def _node(query: Query, data: Any) -> Node:
+    op = _field(data, "op", str)
+    inputs = tuple(_node(query, below) for below in _field(data, "inputs", list, []))
+    match op, inputs:
+        case "source", ():
+            return _source(query, data)
+        case "select", (below,):
+            return Select(below, _predicate(query, _field(data, "predicate", str)))
+        case "project", (below,):
+            names = {str(column): column for column in below.columns}
+            columns = _field(data, "columns", list)
+            return Project(below, tuple(_known(names, name, "column") for name in columns))
+        case "combine", (below,):
+            return combine(query, below)
+        case "join", (_, _, *_):
+            return _join(query, data, inputs)
+        case "group-by", (below,) if query.grouping is not None:
+            return GroupBy(below, query.grouping, _field(data, "place", str, ""))
+        case "emit", (below,):
+            return Emit(below, query.output)
+    raise PlanError(f"not a plan of this query: {op!r} over {len(inputs)} inputs")
+
+
+def _source(query: Query, data: Mapping[str, Any]) -> Source:
+    alias = _field(data, "alias", str)
+    stream = _known(query.streams, alias, "stream")
+    if (name := _field(data, "stream", str, stream.name)) != stream.name:
+        raise PlanError(f"{alias} is {stream.name}, not {name}")
+    return Source(alias, stream)
+
+
+def _join(query: Query, data: Mapping[str, Any], parts: tuple[Node, ...]) -> Join:
+    predicates = tuple(_predicate(query, text) for text in _field(data, "predicates", list))
+    orders = _field(data, "orders", list)
+    if not all(isinstance(o, list) and all(type(i) is int for i in o) for o in orders):
+        raise PlanError(f"the orders of a join must be lists of positions, not {orders}")
+    inside = [alias for alias in query.aliases if any(alias in part.aliases for part in parts)]
+    bounds = query.bounds.restrict(inside)
+    place = _field(data, "place", str, "")
+    return Join(parts, predicates, bounds, tuple(map(tuple, orders)), place)
+
+
+def _predicate(query: Query, text: Any) -> Predicate:
+    return _known({str(predicate): predicate for predicate in query.predicates}, text, "predicate")
+
+
+def _known(names: Mapping[str, T], name: Any, kind: str) -> T:
+    if not isinstance(name, str) or name not in names:
+        raise PlanError(f"the plan speaks of {kind} {name}, which is not there")
+    return names[name]
+
+
+def _field(data: Any, name: str, kind: type[T], default: T | None = None) -> T:
+    """A field of an operator, of the kind that it must be."""
+    if not isinstance(data, Mapping):
+        raise PlanError(f"an operator must be an object with its `op`, not {data!r}")
+    value = data.get(name, default)
+    if not isinstance(value, kind):
+        raise PlanError(f"{data.get('op', 'an operator')} needs {name} as a {kind.__name__}")
+    return value

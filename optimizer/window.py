@@ -57,6 +57,10 @@ class Bounds:
         kept = tuple(names)
         return Bounds(kept, tuple(tuple(self[i, j] if i != j else 0 for j in kept) for i in kept))
 
+    def agree(self, others: "Bounds") -> bool:
+        """Whether the others say the same of the streams that these are about."""
+        return all(self[i, j] == others[i, j] for i in self.names for j in self.names if i != j)
+
     def retention(self, name: str, partners: Iterable[str]) -> int:
         """How long a tuple of `name` may wait for a partner still to come."""
         return max((max(0, self[partner, name]) for partner in partners), default=0)
