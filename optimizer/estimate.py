@@ -66,11 +66,10 @@ class Volumes:
     def held(self, mask: Mask) -> float:
         """Combinations alive: each tuple young enough for some partner still to come."""
         if mask not in self._held:
-            if self.windows is not None:
-                low = mask & -mask
-                self._held[mask] = self.held(mask ^ low) * self.windows[low.bit_length() - 1]
-            else:
-                self._held[mask] = self._alive(mask)
+            windows = self.windows
+            self._held[mask] = (
+                self._alive(mask) if windows is None else prod(windows[i] for i in bits(mask))
+            )
         return self._held[mask]
 
     def _alive(self, mask: Mask) -> float:
@@ -93,7 +92,12 @@ class Volumes:
 
 def bits(mask: Mask) -> list[int]:
     """The positions of the inputs in a set."""
-    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,8 @@ class Estimator:
 
     def crossing(self, one: Mask, other: Mask) -> float:
         """The product of the selectivities between two sets of inputs."""
+        if one.bit_count() > other.bit_count():
+            one, other = other, one
         return prod(
             selectivity
             for i in bits(one)

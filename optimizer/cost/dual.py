@@ -91,14 +91,23 @@ def keep_cost(part: Estimate, estimator: Estimator) -> Cost:
 
 
 def probe_cost(part: Estimate, order: Sequence[Estimate], estimator: Estimator) -> float:
-    """The work of one input's new tuples on their way through the states of the others."""
+    """The work of one input's new tuples on their way through the states of the others.
+
+    Where all partners bound an input alike, a state holds as much for whoever probes it; otherwise
+    what was joined so far decides how much of it is still within the bounds.
+    """
     rates = estimator.workload.rates
+    alike = estimator.volumes.windows is not None
     work, flow = 0.0, part.rate
     mask, factor = part.mask, part.factor
     for other in order:
-        factor *= other.factor * estimator.crossing(mask, other.mask)
+        crossing = estimator.crossing(mask, other.mask)
+        factor *= other.factor * crossing
         mask |= other.mask
-        matches = factor * estimator.volumes.arrival(mask, part.mask)
+        if alike:
+            matches = flow * other.held * crossing
+        else:
+            matches = factor * estimator.volumes.arrival(mask, part.mask)
         work += rates.match * matches + rates.pair * flow * other.held
         work += rates.probe * flow + rates.scan * other.held
         flow = matches
