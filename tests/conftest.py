@@ -25,7 +25,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     warehouse = tmp_path_factory.mktemp("warehouse")
     conf = {
         "spark.sql.warehouse.dir": warehouse.as_uri(),
-        # Tests warm up more than they compute: the quick compiler alone saves a quarter of the time.
+        # Tests warm up more than they compute: the quick compiler alone saves a quarter.
         "spark.driver.extraJavaOptions": f"{DRIVER_JVM} -XX:TieredStopAtLevel=1",
     }
     started = session("tests", **conf)
