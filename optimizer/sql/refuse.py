@@ -1,0 +1,124 @@
+"""What a continuous query cannot be: clauses and joins that are refused, each with its reason."""
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from optimizer.sql.text import SqlError, Text
+
+_SUBQUERY = "subqueries are not supported: join the streams themselves, or run two queries"
+_UNORDERED = "the result of a stream never ends, so it has no order"
+_SUPPORTED = {"expressions", "from_", "joins", "where", "group"}
+
+_CLAUSES: dict[str, tuple[TokenType, str]] = {
+    "with_": (TokenType.WITH, "WITH is not supported: name the streams themselves in FROM"),
+    "distinct": (
+        TokenType.DISTINCT,
+        "DISTINCT would have to remember every result forever: "
+        "GROUP BY the columns and window(ts, size)",
+    ),
+    "having": (TokenType.HAVING, "HAVING is not supported: filter the results where they are read"),
+    "qualify": (TokenType.QUALIFY, "QUALIFY is not supported: window functions are not"),
+    "order": (TokenType.ORDER_BY, f"ORDER BY is not supported: {_UNORDERED}"),
+    "sort": (TokenType.SORT_BY, f"SORT BY is not supported: {_UNORDERED}"),
+    "cluster": (TokenType.CLUSTER_BY, f"CLUSTER BY is not supported: {_UNORDERED}"),
+    "distribute": (TokenType.DISTRIBUTE_BY, f"DISTRIBUTE BY is not supported: {_UNORDERED}"),
+    "limit": (TokenType.LIMIT, f"LIMIT is not supported: {_UNORDERED}"),
+    "offset": (TokenType.OFFSET, f"OFFSET is not supported: {_UNORDERED}"),
+    "windows": (TokenType.WINDOW, "window functions are not supported"),
+    "laterals": (TokenType.LATERAL, "LATERAL VIEW is not supported: a result has one row a match"),
+    "hint": (TokenType.HINT, "hints are not supported: Midstream chooses the plan"),
+}
+
+_TABLE: dict[str, tuple[TokenType, str]] = {
+    "sample": (TokenType.TABLE_SAMPLE, "TABLESAMPLE is not supported: its result is random"),
+    "pivots": (TokenType.PIVOT, "PIVOT is not supported"),
+    "joins": (TokenType.JOIN, "write each ON right behind its JOIN"),
+    "laterals": (TokenType.LATERAL, "LATERAL VIEW is not supported: a result has one row a match"),
+    "version": (TokenType.FROM, "a stream has no versions to travel to"),
+}
+
+_SIDES = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.OUTER)
+_KINDS = (TokenType.SEMI, TokenType.ANTI, TokenType.STRAIGHT_JOIN)
+_METHODS = (TokenType.NATURAL, TokenType.ASOF)
+
+
+def check_select(source: Text, statement: exp.Expr) -> exp.Select:
+    """The statement as a SELECT of nothing but supported clauses."""
+    if isinstance(statement, exp.SetOperation):
+        word = type(statement).__name__.upper()
+        raise source.error(f"{word} is not supported: run two queries", source.word(word, "MINUS"))
+    _check_subqueries(source, statement)
+    if not isinstance(statement, exp.Select):
+        raise source.error("only a SELECT can be a continuous query", 0)
+    for name, value in statement.args.items():
+        if value and name not in _SUPPORTED:
+            token, reason = _CLAUSES.get(name, (TokenType.SELECT, f"{name} is not supported"))
+            raise source.error(reason, source.first(token))
+    if statement.args.get("from_") is None:
+        raise source.error("a query reads at least one stream: FROM is missing", 0)
+    if not statement.expressions:
+        raise source.error("a query has at least one output column", 0)
+    return statement
+
+
+def _check_subqueries(source: Text, statement: exp.Expr) -> None:
+    for node in statement.walk():
+        if isinstance(node, exp.Lateral) and not isinstance(node.parent, exp.Select):
+            at = source.last_before(_inside(source, node), [TokenType.LATERAL])
+            raise source.error("LATERAL is not supported: a result has one row a match", at)
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            raise source.error("joins within parentheses are not supported", _opening(source, node))
+        if isinstance(node, exp.Query) and (
+            node is not statement or isinstance(node, exp.Subquery)
+        ):
+            at = source.last_before(_inside(source, node), [TokenType.SELECT])
+            raise source.error(_SUBQUERY, at)
+
+
+def _inside(source: Text, node: exp.Expr) -> int:
+    return source.offset(node)
+
+
+def _opening(source: Text, node: exp.Expr) -> int:
+    return source.last_before(source.offset(node), [TokenType.L_PAREN])
+
+
+def check_join(source: Text, join: exp.Join) -> None:
+    """Refuse what is not an inner join."""
+    at = source.offset(join.this)
+    if join.side or join.kind == "OUTER":
+        kind = f"{join.side} " if join.side else ""
+        where = source.last_before(at, _SIDES)
+        if join.kind in {"SEMI", "ANTI"}:
+            raise _anti(source, join, at)
+        raise source.error(
+            f"{kind}OUTER JOIN is not supported: only inner joins",
+            source.last_before(where, _SIDES),
+        )
+    if join.kind in {"SEMI", "ANTI"}:
+        raise _anti(source, join, at)
+    if join.method:
+        where = source.last_before(at, _METHODS)
+        raise source.error(f"{join.method} JOIN is not supported: write JOIN ... ON", where)
+    if join.kind not in {"", "INNER", "CROSS"}:
+        raise source.error(f"{join.kind} is not supported: write JOIN ... ON", at)
+
+
+def _anti(source: Text, join: exp.Join, at: int) -> SqlError:
+    where = source.last_before(at, _KINDS)
+    return source.error(f"{join.kind} JOIN is not supported: only inner joins", where)
+
+
+def check_table(source: Text, table: exp.Expr) -> exp.Table:
+    """The name of a stream and nothing else."""
+    if isinstance(table, exp.Table) and isinstance(table.this, exp.Func):
+        raise source.error("a stream is a name: functions in FROM are not supported", table)
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        raise source.error("a stream is a name: this is not supported in FROM", table)
+    for name, value in table.args.items():
+        if value and name not in {"this", "alias", "db", "catalog"}:
+            token, reason = _TABLE.get(name, (TokenType.FROM, f"{name} is not supported in FROM"))
+            raise source.error(reason, source.first(token))
+    if table.args.get("alias") and table.args["alias"].args.get("columns"):
+        raise source.error("an alias cannot rename columns: use AS in SELECT", table.args["alias"])
+    return table

@@ -1,0 +1,144 @@
+"""The text being parsed: its tokens, where things are, and errors that point at them."""
+
+from collections.abc import Iterable
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+from optimizer.query import HOLE, QueryError
+
+DIALECT = "spark"
+
+
+class SqlError(QueryError):
+    """SQL that is refused: why, and at which line and column (from 1) of the text."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, text: str = ""):
+        super().__init__(message, line, column, text)
+        self.message, self.line, self.column, self.text = message, line, column, text
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column}: {self.message}"
+
+    def pretty(self) -> str:
+        """The same with the line concerned, and a caret below the place."""
+        lines = self.text.split("\n")
+        if self.line > len(lines):
+            return str(self)
+        shown = lines[self.line - 1].replace("\t", " ")
+        return f"{self}\n  {shown}\n  {' ' * (self.column - 1)}^"
+
+
+class Text:
+    """SQL with its tokens; offsets count characters from 0."""
+
+    def __init__(self, text: str):
+        self.text = text
+        if HOLE in text:
+            raise self.error("a NUL character is not SQL", text.index(HOLE))
+        try:
+            self.tokens: list[Token] = list(sqlglot.tokenize(text, read=DIALECT))
+        except SqlglotError:
+            raise self.error(*self._unterminated()) from None
+        if not self.tokens:
+            raise self.error("there is no SQL here", 0)
+
+    def error(self, message: str, at: "int | exp.Expr") -> SqlError:
+        """A refusal that points at an offset or at a part of the syntax tree."""
+        offset = at if isinstance(at, int) else self.offset(at)
+        before = self.text[:offset].split("\n")
+        return SqlError(message, len(before), len(before[-1]) + 1, self.text)
+
+    def offset(self, node: exp.Expr) -> int:
+        """Where the node begins, as far as its parts know."""
+        starts = (part.meta["start"] for part in node.walk() if "start" in part.meta)
+        return int(min(starts, default=0))
+
+    def first(self, *kinds: TokenType) -> int:
+        """Where the first token of one of those kinds begins."""
+        return next((token.start for token in self.tokens if token.token_type in kinds), 0)
+
+    def last_before(self, offset: int, kinds: Iterable[TokenType]) -> int:
+        """Where the last token of one of those kinds before the offset begins."""
+        sought = frozenset(kinds)
+        found = (t.start for t in self.tokens if t.token_type in sought and t.start <= offset)
+        return max(found, default=offset)
+
+    def word(self, *words: str) -> int:
+        """Where the first of these words stands."""
+        return next((t.start for t in self.tokens if t.text.upper() in words), 0)
+
+    def parse(self, blanked: str) -> exp.Expr:
+        """The syntax tree of the one statement; `blanked` is the text without what is not Spark's."""
+        self._check_statement()
+        try:
+            parsed = sqlglot.parse(blanked, read=DIALECT)
+        except ParseError as error:
+            raise self._syntax_error(error) from None
+        except RecursionError:
+            raise self.error("this is nested too deeply", 0) from None
+        statement = parsed[0]
+        if statement is None:
+            raise self.error("there is no SQL here", 0)
+        return statement
+
+    def _check_statement(self) -> None:
+        kinds = [token.token_type for token in self.tokens]
+        if kinds[0] == TokenType.WITH:
+            raise self.error("WITH is not supported: name the streams themselves in FROM", 0)
+        if kinds[0] not in {TokenType.SELECT, TokenType.L_PAREN}:
+            raise self.error("only a SELECT can be a continuous query", self.tokens[0].start)
+        for position, token in enumerate(self.tokens):
+            if token.token_type != TokenType.SEMICOLON:
+                continue
+            if any(kind != TokenType.SEMICOLON for kind in kinds[position:]):
+                following = self.tokens[position + 1].start
+                raise self.error("one statement a query: this begins a second one", following)
+        for one, other in zip(self.tokens, self.tokens[1:], strict=False):
+            if one.token_type == TokenType.COMMA and other.token_type == TokenType.FROM:
+                raise self.error("a column is missing behind this comma", one.start)
+
+    def _syntax_error(self, error: ParseError) -> SqlError:
+        [details, *_] = error.errors or [{}]
+        at = len(details.get("start_context") or "")
+        found = str(details.get("highlight") or "")
+        line, column = int(details.get("line") or 1), int(details.get("col") or 1)
+        lines = self.text.split("\n")
+        at = sum(len(text) + 1 for text in lines[: line - 1]) + column - len(found)
+        said = str(details.get("description") or "")
+        if said.startswith(("Required keyword", "Expected table", "Expecting")):
+            token = next((t for t in self.tokens if t.start >= at), self.tokens[-1])
+            return self.error(f"something is missing behind {token.text}", token.start)
+        if "number of provided arguments" in said:
+            return self.error("too many arguments", at)
+        return self.error(f"this is not SQL: unexpected {found or 'end of text'}", at)
+
+    def _unterminated(self) -> tuple[str, int]:
+        """The quote or comment that nothing closes: what the tokenizer does not tell."""
+        return "a quote or a comment is not closed", _open_quote(self.text)
+
+
+def _open_quote(text: str) -> int:
+    position = 0
+    while position < len(text):
+        opened = next((o for o in ("--", "/*", "'", '"', "`") if text.startswith(o, position)), "")
+        if not opened:
+            position += 1
+            continue
+        close = {"--": "\n", "/*": "*/"}.get(opened, opened)
+        end = _closing(text, position + len(opened), close)
+        if end < 0 and opened != "--":
+            return position
+        position = end if end >= 0 else len(text)
+    return 0
+
+
+def _closing(text: str, position: int, close: str) -> int:
+    """The offset behind the closing mark, -1 if there is none; a backslash escapes within quotes."""
+    while position < len(text):
+        if text.startswith(close, position):
+            return position + len(close)
+        position += 2 if text[position] == "\\" and close in {"'", '"'} else 1
+    return -1
