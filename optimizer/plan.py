@@ -176,8 +176,9 @@ class Combine(Unary):
 
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
-        partials = (ColumnRef(self.alias, f"#{aggregate.name}") for aggregate in self.partials)
-        return tuple(sorted((*self.keys, *partials, ColumnRef(self.alias, WEIGHT))))
+        partials = (f"#{column}" for a in self.partials for column in a.parts.values())
+        made = (ColumnRef(self.alias, name) for name in (WEIGHT, *partials))
+        return tuple(sorted((*self.keys, *made)))
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,14 @@ class Named:
         return f"{self.expression} AS {self.name}"
 
 
-AGGREGATES = ("count", "sum", "min", "max", "avg")
+AGGREGATES = {
+    "count": ("count",),
+    "sum": ("sum",),
+    "min": ("min",),
+    "max": ("max",),
+    "avg": ("sum", "count"),
+}
+"""Each aggregate function, with the distributive ones from which it is put together."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +177,11 @@ class Aggregate:
             raise QueryError(f"{self.function} is not one of {', '.join(AGGREGATES)}")
         if self.argument is None and self.function != "count":
             raise QueryError(f"{self.function} needs an argument")
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The partial aggregates that make it up: the function of each, and its column."""
+        return {function: f"{self.name}__{function}" for function in AGGREGATES[self.function]}
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
