@@ -56,30 +56,16 @@ class SparkUnavailableError(Exception):
 
 
 def session(app_name: str, **conf: str | int) -> "SparkSession":
-    """Start Spark with Delta, or return the session that this process has already.
+    """Start Spark with Delta, or return the session that this process has already, with `conf` set.
 
     `conf` holds Spark settings by their own names and wins over the defaults. The master is
     `spark.master`, else the variable MIDSTREAM_SPARK_MASTER, else all cores of this machine.
     """
     from pyspark.sql import SparkSession
 
-    master = str(conf.get("spark.master", os.environ.get("MIDSTREAM_SPARK_MASTER", "local[*]")))
-    settings: dict[str, str | int] = {"spark.master": master, **_ALWAYS}
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master.startswith("local"):
-        settings |= _LOCAL
-        os.environ["SPARK_HOME"] = str(_spark_home())
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    if not conf.keys() & {"spark.jars", "spark.jars.packages"}:
-        settings["spark.jars"] = ",".join(map(str, jars()))
-
-    if SparkSession.getActiveSession() is None:
-        check_java()
-        if "spark.sql.warehouse.dir" not in conf:
-            settings["spark.sql.warehouse.dir"] = _temporary_warehouse()
-
+    running = SparkSession.getActiveSession()
     builder = SparkSession.builder.appName(app_name)
-    for key, value in (settings | conf).items():
+    for key, value in (conf if running else _prepare(conf)).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
@@ -131,6 +117,23 @@ def check_java() -> str:
     return found[1]
 
 
+def _prepare(conf: dict[str, str | int]) -> dict[str, str | int]:
+    """Return all settings of a new session, and set the variables that only Spark's start reads."""
+    check_java()
+    settings: dict[str, str | int] = dict(_ALWAYS)
+    settings["spark.master"] = os.environ.get("MIDSTREAM_SPARK_MASTER", "local[*]")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if str(conf.get("spark.master", settings["spark.master"])).startswith("local"):
+        settings |= _LOCAL
+        os.environ["SPARK_HOME"] = str(_spark_home())
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if not conf.keys() & {"spark.jars", "spark.jars.packages"}:
+        settings["spark.jars"] = ",".join(map(str, jars()))
+    if "spark.sql.warehouse.dir" not in conf:
+        settings["spark.sql.warehouse.dir"] = _temporary_warehouse()
+    return settings | conf
+
+
 def _spark_home() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
@@ -160,7 +163,7 @@ def _resolve(coordinates: str, *, ivy: Path) -> None:
         check=False,
     )
     if done.returncode != 0:
-        log = Path(tempfile.gettempdir()) / "midstream-jars.log"
+        log = JARS.with_name("jars.log")
         log.write_text(done.stdout)
         raise SparkUnavailableError(
             f"Spark could not fetch {coordinates}: check the network, or Maven's mirror; see {log}"

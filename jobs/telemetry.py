@@ -6,11 +6,9 @@ Importing `jobs` calls this, so every program, and every process that a program 
 import os
 
 SWITCHES = {
-    "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-    "DO_NOT_TRACK": "1",
+    "DO_NOT_TRACK": "true",
     "GX_ANALYTICS_ENABLED": "False",
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "SCARF_NO_ANALYTICS": "true",
 }
 
 

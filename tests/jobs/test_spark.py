@@ -81,8 +81,13 @@ def test_a_session_names_files_and_resolves_nothing(spark: SparkSession) -> None
 
 
 def test_a_process_has_one_session(spark: SparkSession) -> None:
-    again = session("tests")
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    again = session("tests", **{"spark.sql.shuffle.partitions": 3})
     assert again.sparkContext is spark.sparkContext
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+
+    session("tests", **{"spark.sql.shuffle.partitions": str(partitions)})
+    assert session("tests").conf.get("spark.sql.shuffle.partitions") == partitions
 
 
 def test_a_session_is_local_and_tells_time_in_utc(spark: SparkSession) -> None:
@@ -135,3 +140,21 @@ def test_new_java_is_accepted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 def test_fetching_what_is_there_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert programs.fetch_jars() == jars()
+
+
+def test_without_a_network_fetching_says_so_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nowhere = "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"
+    without_cache = f"-Duser.home={tmp_path}"
+    monkeypatch.setenv(
+        "SPARK_SUBMIT_OPTS", f"{without_cache} {nowhere} {nowhere.replace('https', 'http')}"
+    )
+    monkeypatch.setattr(programs, "JARS", tmp_path / "share" / "jars")
+    with pytest.raises(SparkUnavailableError, match="check the network") as refused:
+        programs.fetch_jars()
+
+    log = tmp_path / "share" / "jars.log"
+    assert str(refused.value).endswith(f"see {log}")
+    assert "delta-spark" in log.read_text()
+    assert [left.name for left in log.parent.iterdir()] == ["jars.log"]
