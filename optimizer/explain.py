@@ -74,6 +74,8 @@ def duration(microseconds: int) -> str:
 def share(part: float, whole: float) -> str:
     """A part of a whole in percent."""
     percent = 100 * part / whole if whole else 0.0
+    if percent >= 999.5:
+        return f"{compact(percent / 100)} times"
     return f"{percent:.0f} %" if percent >= 1 or percent == 0 else "<1 %"
 
 
@@ -94,8 +96,8 @@ class Shown:
     """What its consumer gets: the operator itself, or the last of those selects and projections."""
     selects: tuple[Predicate, ...]
     inputs: "tuple[Shown, ...]"
-    kept: bool
-    """Its consumer is a join, which keeps its rows as a state."""
+    state: Node | None
+    """What is kept as a state: its rows by the join above, or the groups of a group-by."""
 
     @property
     def name(self) -> str:
@@ -108,16 +110,16 @@ class Shown:
         return isinstance(self.node, Join) and not self.node.predicates
 
 
-def outline(node: Node, *, kept: bool = False) -> Shown:
-    """The operators to show."""
+def outline(node: Node, above: Node | None = None) -> Shown:
+    """The operators to show, from the one that feeds `above`."""
     core, selects = node, []
     while isinstance(core, Select | Project):
         if isinstance(core, Select):
             selects.append(core.predicate)
         core = core.input
-    keeps = isinstance(core, Join)
-    inputs = tuple(outline(below, kept=keeps) for below in core.inputs)
-    return Shown(core, node, tuple(reversed(selects)), inputs, kept)
+    state = node if isinstance(above, Join) else core if isinstance(core, GroupBy) else None
+    inputs = tuple(outline(below, core) for below in core.inputs)
+    return Shown(core, node, tuple(reversed(selects)), inputs, state)
 
 
 def probe_orders(shown: Shown) -> list[str]:
@@ -213,12 +215,19 @@ def summary(priced: Priced) -> str:
     """What the plan costs all in all, and how that was counted."""
     total, method = priced.total, priced.workload.method.value
     assumed = ", a workload that is assumed" if priced.workload.assumed else ""
-    return f"{cpu_text(total)}, {memory_text(total)} of state ({method}{assumed})"
+    return f"{cpu_text(total.cpu)}, {memory_text(total)} of state ({method}{assumed})"
 
 
-def cpu_text(cost: Cost) -> str:
+def cpu_text(cpu: float) -> str:
     """CPU-seconds per second: `0.28 CPU`."""
-    return f"{cost.cpu:.3g} CPU"
+    return f"{cpu_number(cpu)} CPU"
+
+
+def cpu_number(cpu: float) -> str:
+    """Three digits that matter, down to microseconds per second."""
+    if cpu >= 999.5:
+        return compact(cpu)
+    return f"{cpu:.3g}" if cpu >= 1e-4 or cpu == 0 else f"{max(cpu, 1e-6):.6f}"
 
 
 def memory_text(cost: Cost) -> str:
@@ -272,14 +281,13 @@ def _details(shown: Shown) -> list[str]:
 
 
 def _figures(shown: Shown, priced: Priced) -> tuple[str, ...]:
-    estimate, cost = priced.estimates[shown.top], priced.costs[shown.node]
-    state = priced.estimates[shown.node] if isinstance(shown.node, GroupBy) else estimate
-    keeps = shown.kept or isinstance(shown.node, GroupBy)
+    cost = priced.costs[shown.node]
+    state = priced.estimates[shown.state] if shown.state else None
     return (
-        per_second(estimate.rate),
-        f"{compact(state.held)} rows" if keeps else "",
-        size(state.held_bytes) if keeps else "",
-        f"{cost.cpu:.3g}" if cost.cpu else "",
+        per_second(priced.estimates[shown.top].rate),
+        f"{compact(state.held)} rows" if state else "",
+        size(state.held_bytes) if state else "",
+        cpu_number(cost.cpu) if cost.cpu else "",
         share(cost.cpu, priced.total.cpu) if cost.cpu else "",
     )
 

@@ -1,0 +1,131 @@
+"""Pictures of plans as SVG: streams flow up from the bottom row, the result comes out on top."""
+
+from math import isfinite
+
+from optimizer.cost.dual import Priced
+from optimizer.explain import Shown, compact, cpu_text, share, size
+from optimizer.identity import identity, states
+from optimizer.picture.cards import GAP
+from optimizer.picture.svg import (
+    DROPPED,
+    DRUM,
+    EDGE,
+    FONT,
+    HEAVY,
+    KEPT,
+    PAPER,
+    REBUILT,
+    Drawing,
+    Line,
+    Paint,
+    arrow,
+    bar,
+    box,
+    escape,
+    fit,
+    label,
+    text_width,
+)
+from optimizer.picture.tree import draw
+from optimizer.workload import Budget
+
+MARGIN = 28.0
+
+
+def as_svg(priced: Priced, title: str = "", budget: Budget | None = None) -> str:
+    """The plan as a picture; with a budget, how much of it the plan uses."""
+    tree = draw(priced, lambda _: DRUM)
+    meters = _meters(priced, budget or Budget())
+    about = f"{priced.workload.method.value} cost model"
+    if priced.workload.assumed:
+        about += ", workload assumed"
+    return _page(title or "Plan", str(priced.plan), tree, meters, about)
+
+
+def diff(old: Priced, new: Priced, title: str = "") -> str:
+    """Two plans side by side: the states that a migration keeps, rebuilds and drops."""
+    before, after = set(states(old.plan.root)), set(states(new.plan.root))
+
+    def tint(shown: Shown) -> Paint:
+        key = identity(shown.state or shown.top).key
+        return KEPT if key in before & after else REBUILT if key in after else DROPPED
+
+    left, right = draw(old, tint), draw(new, tint)
+    apart = 84.0
+    height = max(left.height, right.height)
+    between = arrow(left.width + apart / 2, height / 2)
+    parts = (
+        left.at(0, height - left.height),
+        between,
+        right.at(left.width + apart, height - right.height),
+    )
+    both = Drawing(parts, left.width + apart + right.width, height)
+    counts = ((KEPT, before & after, "kept"), (REBUILT, after - before, "rebuilt"),
+              (DROPPED, before - after, "dropped"))  # fmt: skip
+    legend = _legend([(paint, f"{len(keys)} {word}") for paint, keys, word in counts])
+    return _page(
+        title or "Migration", f"{old.plan}  →  {new.plan}", both, legend, "states by what they hold"
+    )
+
+
+def _legend(entries: list[tuple[Paint, str]]) -> Drawing:
+    elements, x = [], 0.0
+    for paint, text in entries:
+        elements.append(box(x, 4, 16, 16, 4, paint))
+        elements.append(label(x + 24, 16.5, Line(text, 12.5), anchor="start"))
+        x += 24 + text_width(text, 12.5) + 28
+    return Drawing(tuple(elements), x, 24)
+
+
+METER = 250.0
+
+
+def _meters(priced: Priced, budget: Budget) -> Drawing:
+    """CPU and memory, each against what the query may use of it."""
+    total, rows = priced.total, compact(priced.total.tuples)
+    memory = f"{rows} rows, {size(total.bytes)}"
+    limit = size(budget.bytes) if budget.in_bytes else f"{compact(budget.tuples)} rows"
+    meters = (
+        _meter("CPU", cpu_text(total.cpu), total.cpu, budget.cpu, f"{budget.cpu:g}"),
+        _meter("Memory", memory, total.memory(budget), budget.memory, limit),
+    )
+    elements = tuple(meter.at(i * (METER + 2 * GAP), 0) for i, meter in enumerate(meters))
+    return Drawing(elements, 2 * METER + 2 * GAP, 44)
+
+
+def _meter(name: str, text: str, used: float, limit: float, limit_text: str) -> Drawing:
+    elements = [label(0, 12, Line(name, 11, faint=True), anchor="start")]
+    elements.append(label(0, 29, Line(text, 13.5, bold=True), anchor="start"))
+    if isfinite(limit):
+        over = used > limit
+        paint = HEAVY if over else KEPT
+        says = f"{share(used, limit)} of {limit_text}"
+        elements.append(label(METER, 12, Line(says, 11, faint=not over), anchor="end"))
+        elements += bar(0, 37, METER, used / limit, paint)
+    return Drawing(tuple(elements), METER, 44)
+
+
+def _page(title: str, notation: str, body: Drawing, footer: Drawing, about: str) -> str:
+    """A heading, the tree, and a footer under a line."""
+    head, foot = 78.0, 34.0 + footer.height
+    room = max(body.width, footer.width, 420.0)
+    width, height = room + 2 * MARGIN, head + body.height + foot + MARGIN
+    rule = head + body.height + 22
+    note = Line(about, 11, faint=True)
+    beside = footer.width + GAP + text_width(about, 11) <= room
+    note_y = rule + foot - 20 if beside else rule + foot + 2
+    height += 0 if beside else 20
+    elements = (
+        f'<rect width="{width:.0f}" height="{height:.0f}" rx="14" fill="{PAPER}"/>',
+        label(MARGIN, 38, Line(fit(title, room, 19, bold=True), 19, bold=True), anchor="start"),
+        label(MARGIN, 59, Line(fit(notation, room, 12.5), 12.5, faint=True), anchor="start"),
+        body.at(MARGIN + (room - body.width) / 2, head),
+        f'<path d="M{MARGIN:g} {rule:.1f}h{room:.1f}" stroke="{EDGE}" stroke-opacity="0.45"/>',
+        footer.at(MARGIN, rule + 14),
+        label(MARGIN + room, note_y, note, anchor="end"),
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" font-family="{FONT}">'
+        f"<title>{escape(title)}: {escape(notation)}</title>" + "\n".join(elements) + "</svg>\n"
+    )
