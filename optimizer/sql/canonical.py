@@ -1,11 +1,11 @@
-"""One form for equal meanings: `b > a` is `a < b`, BETWEEN is two comparisons, NOT stands innermost.
+"""One form for equal meanings: `b > a` is `a < b`, BETWEEN two comparisons, NOT stands innermost.
 
 Trees hold no parentheses; `expression` writes them where they are needed, with holes for columns.
 Rewriting keeps SQL's three-valued logic: unknown stays unknown.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from sqlglot import exp
@@ -17,8 +17,7 @@ from optimizer.sql.text import DIALECT
 _LARGEST = 2**31 - 1
 _OPERATORS = (exp.Binary, exp.Unary, exp.In)
 _HOLES = re.compile(f"{HOLE}(\\d+){HOLE}")
-
-type_of_flip = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+_FLIPPED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -107,6 +106,12 @@ def literal(value: int) -> exp.Expr:
     return exp.Neg(this=written) if value < 0 else written
 
 
+def cast(tree: exp.Expr, target: str, *, safe: bool = False) -> exp.Expr:
+    """CAST; the safe one makes NULL of what does not fit."""
+    to = exp.DataType.build(target, dialect=DIALECT)
+    return exp.TryCast(this=tree, to=to, safe=True) if safe else exp.Cast(this=tree, to=to)
+
+
 def interval(length: int) -> exp.Expr:
     """A length of time in microseconds written out, in its largest whole unit."""
     count, unit = largest_unit(length)
@@ -116,7 +121,7 @@ def interval(length: int) -> exp.Expr:
 # --- operators -----------------------------------------------------------------------------------
 
 
-def arithmetic(operator: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+def arithmetic(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """Sums, differences and products, those of small whole numbers worked out."""
     one, other = number(left), number(right)
     if isinstance(one, int) and isinstance(other, int):
@@ -128,13 +133,12 @@ def arithmetic(operator: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> e
 
 def compare(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """A comparison: `<` and `<=` only, equal sides in order, constants worked out."""
-    if operator in type_of_flip:
-        operator, left, right = type_of_flip[operator], right, left
+    if operator in _FLIPPED:
+        operator, left, right = _FLIPPED[operator], right, left
     if operator in {exp.EQ, exp.NEQ, exp.NullSafeEQ}:
         left, right = sorted((left, right), key=_order)
-    if isinstance(left, exp.Null) or isinstance(right, exp.Null):
-        if operator is not exp.NullSafeEQ:
-            return exp.Null()
+    if operator is not exp.NullSafeEQ and exp.Null in {type(left), type(right)}:
+        return exp.Null()
     known = _compared(operator, constant(left), constant(right))
     return operator(this=left, expression=right) if known is None else exp.Boolean(this=known)
 
@@ -200,7 +204,7 @@ def flat(connector: type[exp.Connector], tree: exp.Expr) -> Iterator[exp.Expr]:
         yield tree
 
 
-_NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
+_NEGATED: Mapping[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.NEQ,
     exp.NEQ: exp.EQ,
     exp.LT: exp.GTE,
@@ -211,7 +215,8 @@ _NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
 def negate(tree: exp.Expr) -> exp.Expr:
     """NOT, moved inward as far as it goes (De Morgan)."""
     if isinstance(tree, exp.Not):
-        return tree.this
+        inner: exp.Expr = tree.this
+        return inner
     if isinstance(tree, exp.Boolean):
         return exp.Boolean(this=not tree.this)
     if isinstance(tree, exp.Null):

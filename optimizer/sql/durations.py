@@ -38,7 +38,10 @@ def parse_duration(text: str) -> int:
 
 def microseconds(number: str, unit: str) -> int:
     """The length of that many units."""
-    exact = Decimal(number) * _unit(unit)
+    try:
+        exact = Decimal(number) * _unit(unit)
+    except ArithmeticError:
+        raise QueryError(f"not a number: {number}") from None
     if exact != int(exact):
         raise QueryError(f"{number} {unit} is not a whole number of microseconds")
     if abs(exact) > _LONGEST:

@@ -1,12 +1,14 @@
 """The scalar functions that mean the same in Spark and in DuckDB, and the kinds of values.
 
-`CAST` adjusts a result whose type differs between the two.  tests/optimizer compares them by running both.
+The tests run every one of them in both engines.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlglot import exp
+
+from optimizer.sql.schema import TYPES
 
 
 class Kind(StrEnum):
@@ -39,8 +41,9 @@ KINDS = {
     "DATE": Kind.DATE,
     "TIMESTAMP": Kind.TIMESTAMP,
     "BINARY": Kind.BINARY,
+    "DECIMAL": Kind.DECIMAL,
 }
-"""The kinds of the types that parse_schema makes, DECIMAL aside."""
+"""The kinds of the types that columns can have."""
 
 Argument = tuple[Kind, ...]
 NUMBER: Argument = NUMBERS
@@ -49,12 +52,15 @@ TIME: Argument = (Kind.TIMESTAMP,)
 DAY: Argument = (Kind.TIMESTAMP, Kind.DATE)
 ANY: Argument = tuple(kind for kind in Kind if kind not in {Kind.INTERVAL, Kind.NULL})
 COUNT: Argument = ()
-"""A whole number written out, at least 0; 1 where positions are meant."""
+"""A whole number written out: the engines differ on negative ones and on position 0."""
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """A function: its name, its arguments, and the kind of its result (None: its arguments')."""
+    """A function: its name, its arguments, and the kind of its result (None: its arguments').
+
+    `cast` is Spark's type of the result where DuckDB's differs.
+    """
 
     name: str
     arguments: tuple[Argument, ...]
@@ -73,7 +79,6 @@ SCALARS: dict[type[exp.Expr], Scalar] = {
     exp.Greatest: Scalar("greatest", (ANY,), many=True),
     exp.Least: Scalar("least", (ANY,), many=True),
     exp.Nullif: Scalar("nullif", (ANY,), many=True),
-    exp.Concat: Scalar("concat", (TEXT,), Kind.STRING, many=True),
     exp.Upper: Scalar("upper", (TEXT,), Kind.STRING),
     exp.Lower: Scalar("lower", (TEXT,), Kind.STRING),
     exp.Trim: Scalar("trim", (TEXT,), Kind.STRING),
@@ -94,7 +99,7 @@ SCALARS: dict[type[exp.Expr], Scalar] = {
     exp.Second: Scalar("second", (TIME,), Kind.INTEGER, cast="INT"),
     exp.UnixMicros: Scalar("unix_micros", (TIME,), Kind.INTEGER, cast="BIGINT"),
 }
-"""Besides CASE, if, CAST, date_trunc and the operators."""
+"""Besides CASE, if, CAST, concat, date_trunc and the operators."""
 
 TRUNCATIONS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
 """What date_trunc cuts off to."""
@@ -152,6 +157,7 @@ CASTS: dict[Kind, tuple[Kind, ...]] = {
 """What a value can be cast to with the same result in both."""
 
 
-def kind_of(declared: str) -> Kind:
-    """The kind of a declared type."""
-    return Kind.DECIMAL if declared.startswith("DECIMAL") else KINDS[declared]
+def kind_of(declared: str) -> Kind | None:
+    """The kind of a type."""
+    name, *_ = declared.upper().split("(")
+    return KINDS.get(TYPES.get(name, name))

@@ -1,7 +1,6 @@
-"""What a query computes: plain columns, or keys and aggregates per window of time."""
+"""GROUP BY: keys and aggregates per window of time, and the output computed from them."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -19,139 +18,13 @@ from optimizer.query import (
 )
 from optimizer.sql import canonical
 from optimizer.sql.durations import parse_duration
-from optimizer.sql.expressions import Expressions, Typed
-from optimizer.sql.functions import Kind
-from optimizer.sql.schema import NAME
+from optimizer.sql.expressions import reader
+from optimizer.sql.output import Item, select_items, stored, words
 from optimizer.sql.scope import Scope
 from optimizer.sql.text import Text
+from optimizer.sql.typed import Typed
 
 _ENDLESS = "GROUP BY needs window(ts, size): a group of an endless stream never ends"
-
-
-@dataclass(frozen=True)
-class Item:
-    """One item of SELECT: what is written, and its name."""
-
-    node: exp.Expr
-    name: str
-    star: bool = False
-
-
-# --- SELECT without GROUP BY ---------------------------------------------------------------------
-
-
-def plain_output(scope: Scope, select: exp.Select) -> tuple[Named, ...]:
-    """The output columns of a query that aggregates nothing."""
-    source = scope.source
-    reader = Expressions(scope)
-    named = []
-    for item in _items(scope, select):
-        aggregate = item.node.find(exp.AggFunc)
-        if aggregate is not None and not _is_window_function(item.node):
-            message = "an aggregate needs GROUP BY window(ts, size): a stream never ends"
-            raise source.error(message, aggregate)
-        named.append(Named(item.name, _stored(source, item, reader.read(item.node))))
-    return tuple(named)
-
-
-def _is_window_function(node: exp.Expr) -> bool:
-    return node.find(exp.Window) is not None
-
-
-def _stored(source: Text, item: Item, typed: Typed) -> Expression:
-    if typed.kind is Kind.INTERVAL:
-        message = "a table cannot store an interval: write unix_micros(a) - unix_micros(b)"
-        raise source.error(message, item.node)
-    if typed.kind is Kind.NULL:
-        raise source.error("a column of nothing but NULL has no type: CAST it", item.node)
-    return canonical.expression(typed.tree)
-
-
-def _items(scope: Scope, select: exp.Select) -> list[Item]:
-    """The items of SELECT with their names, * written out."""
-    items: list[Item] = []
-    for node in select.expressions:
-        if (alias := _star(scope, node)) is not None:
-            items += _starred(scope, alias)
-        else:
-            items.append(_named(scope, node))
-    return _qualified(scope.source, items)
-
-
-def _star(scope: Scope, node: exp.Expr) -> str | None:
-    """The alias of `alias.*`, empty for `*`; None for anything else."""
-    star = node.this if isinstance(node, exp.Column) else node
-    if not isinstance(star, exp.Star):
-        return None
-    if any(star.args.values()):
-        raise scope.source.error("* EXCEPT and * REPLACE are not supported: list the columns", node)
-    if not isinstance(node, exp.Column):
-        return ""
-    found = scope.find(node.table)
-    if found is None:
-        raise scope.source.error(f"no stream is called {node.table} here", node)
-    return found.alias
-
-
-def _starred(scope: Scope, alias: str) -> list[Item]:
-    columns = [
-        ColumnRef(one.alias, column.name)
-        for one in scope.inputs
-        if alias in {"", one.alias}
-        for column in one.stream.columns
-    ]
-    if not alias:
-        columns = [column for column in columns if column not in scope.merged]
-    return [
-        Item(exp.column(column.name, table=column.alias), column.name, star=True)
-        for column in columns
-    ]
-
-
-def _named(scope: Scope, node: exp.Expr) -> Item:
-    if isinstance(node, exp.Alias):
-        if not NAME.fullmatch(node.alias):
-            message = f"a column cannot be called {node.alias}: use letters, digits and _"
-            raise scope.source.error(message, node.args["alias"])
-        return Item(node.this, node.alias)
-    if isinstance(node, exp.Aliases):
-        raise scope.source.error("one name a column", node)
-    return Item(node, scope.resolve(node).name if isinstance(node, exp.Column) else _words(node))
-
-
-def _words(node: exp.Expr) -> str:
-    """A name for an expression that has none: its words, without aliases of streams."""
-    if isinstance(node, exp.Column) and node.table.lower() != "window":
-        return str(node.name)
-    tree = node.copy()
-    for column in list(tree.find_all(exp.Column)):
-        if column.table.lower() != "window":
-            column.set("table", None)
-    words = re.findall(r"\w+", tree.sql("spark", comments=False).lower())
-    name = "_".join(words) or "column"
-    return name if NAME.fullmatch(name) else f"column_{name}"
-
-
-def _qualified(source: Text, items: Sequence[Item]) -> list[Item]:
-    """Columns of * that share a name get their alias before it; any other repeated name is refused."""
-    names = [item.name.lower() for item in items]
-    named = []
-    for item in items:
-        if item.star and names.count(item.name.lower()) > 1:
-            table = item.node.args["table"].name
-            named.append(Item(item.node, f"{table}_{item.name}", star=True))
-        else:
-            named.append(item)
-    seen: set[str] = set()
-    for item in named:
-        if item.name.lower() in seen:
-            message = f"two output columns are called {item.name}: rename one with AS"
-            raise source.error(message, item.node)
-        seen.add(item.name.lower())
-    return named
-
-
-# --- GROUP BY ------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -176,7 +49,7 @@ def grouped_output(scope: Scope, select: exp.Select) -> tuple[Grouping, tuple[Na
     """The group-by and the output columns computed from it."""
     source, group = scope.source, select.args["group"]
     _check_group(source, group)
-    items = _items(scope, select)
+    items = select_items(scope, select)
     windows = [node for node in group.expressions if _is_window(node)]
     if len(windows) != 1:
         at = windows[1] if windows else group
@@ -186,12 +59,12 @@ def grouped_output(scope: Scope, select: exp.Select) -> tuple[Grouping, tuple[Na
     groups = _Groups()
     for node in keys:
         _add_key(scope, groups, node, items)
-    reader = Expressions(scope, aggregates=True)
+    read = reader(scope, aggregates=True).read
     output = []
     for item in items:
-        tree = _over_results(reader.read(item.node), groups, item)
+        tree = _over_results(read(item.node), groups, item)
         _check_results(source, tree.tree)
-        output.append(Named(item.name, _stored(source, item, tree)))
+        output.append(Named(item.name, stored(source, item.node, tree)))
     time, size, slide = _window(scope, windows[0])
     made = tuple(groups.keys.values()), tuple(groups.aggregates.values())
     return Grouping(*made, time, size, slide), tuple(output)
@@ -222,15 +95,15 @@ def _by_name(scope: Scope, node: exp.Expr, items: Sequence[Item]) -> exp.Expr:
 
 
 def _add_key(scope: Scope, groups: _Groups, node: exp.Expr, items: Sequence[Item]) -> None:
-    key = Expressions(scope).read(node)
+    key = reader(scope).read(node)
     if not canonical.columns(key.tree):
         raise scope.source.error("a key must read a column: write out what it stands for", node)
     if RESULT in canonical.aliases(key.tree):
         raise scope.source.error("window is a key already: leave it out here", node)
-    written = _stored(scope.source, Item(node, ""), key)
+    written = stored(scope.source, node, key)
     if written not in groups.keys:
         named = [item.name for item in items if item.node == node]
-        groups.keys[written] = Named(groups.name(named[0] if named else _words(node)), written)
+        groups.keys[written] = Named(groups.name(named[0] if named else words(node)), written)
 
 
 def _over_results(typed: Typed, groups: _Groups, item: Item) -> Typed:
@@ -242,7 +115,7 @@ def _over_results(typed: Typed, groups: _Groups, item: Item) -> Typed:
 
 def _replace(parent: exp.Expr, groups: _Groups, wanted: str = "") -> None:
     for node in list(parent.iter_expressions()):
-        made = _made(node, groups, wanted or _words(node))
+        made = _made(node, groups, wanted or words(node))
         if made is not None:
             node.replace(exp.Column(this=exp.Identifier(this=made)))
         elif not isinstance(node, exp.Column):
@@ -300,7 +173,7 @@ def _window(scope: Scope, node: exp.Expr) -> tuple[ColumnRef, int, int]:
 
 
 def _check_event_time(scope: Scope, node: exp.Expr, column: ColumnRef) -> None:
-    times: Mapping[ColumnRef, str] = scope.event_times()
+    times = scope.event_times
     if column not in times:
         known = ", ".join(str(time) for time in times)
         message = f"window() is over an event time, and {column} is none: there is {known}"

@@ -5,7 +5,7 @@ Spark's grammar does not know them.  Blanks of the same length keep every other 
 
 from dataclasses import dataclass
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from optimizer.query import QueryError
 from optimizer.sql.durations import microseconds

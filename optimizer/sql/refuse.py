@@ -1,9 +1,8 @@
 """What a continuous query cannot be: clauses and joins that are refused, each with its reason."""
 
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
-from optimizer.sql.text import SqlError, Text
+from optimizer.sql.text import Text
 
 _SUBQUERY = "subqueries are not supported: join the streams themselves, or run two queries"
 _UNORDERED = "the result of a stream never ends, so it has no order"
@@ -37,13 +36,17 @@ _TABLE: dict[str, tuple[TokenType, str]] = {
     "version": (TokenType.FROM, "a stream has no versions to travel to"),
 }
 
-_SIDES = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.OUTER)
-_KINDS = (TokenType.SEMI, TokenType.ANTI, TokenType.STRAIGHT_JOIN)
-_METHODS = (TokenType.NATURAL, TokenType.ASOF)
+_JOIN = (
+    *(TokenType.JOIN, TokenType.INNER, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL),
+    *(TokenType.OUTER, TokenType.SEMI, TokenType.ANTI, TokenType.NATURAL, TokenType.ASOF),
+    TokenType.STRAIGHT_JOIN,
+)
 
 
 def check_select(source: Text, statement: exp.Expr) -> exp.Select:
     """The statement as a SELECT of nothing but supported clauses."""
+    while isinstance(statement, exp.Subquery) and not _decorated(statement):
+        statement = statement.this
     if isinstance(statement, exp.SetOperation):
         word = type(statement).__name__.upper()
         raise source.error(f"{word} is not supported: run two queries", source.word(word, "MINUS"))
@@ -61,52 +64,34 @@ def check_select(source: Text, statement: exp.Expr) -> exp.Select:
     return statement
 
 
+def _decorated(statement: exp.Subquery) -> bool:
+    """Whether there is anything but the parentheses."""
+    return any(value for name, value in statement.args.items() if name != "this")
+
+
 def _check_subqueries(source: Text, statement: exp.Expr) -> None:
     for node in statement.walk():
+        at = source.offset(node)
         if isinstance(node, exp.Lateral) and not isinstance(node.parent, exp.Select):
-            at = source.last_before(_inside(source, node), [TokenType.LATERAL])
-            raise source.error("LATERAL is not supported: a result has one row a match", at)
+            where = source.last_before(at, TokenType.LATERAL)
+            raise source.error("LATERAL is not supported: a result has one row a match", where)
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            raise source.error("joins within parentheses are not supported", _opening(source, node))
-        if isinstance(node, exp.Query) and (
-            node is not statement or isinstance(node, exp.Subquery)
-        ):
-            at = source.last_before(_inside(source, node), [TokenType.SELECT])
-            raise source.error(_SUBQUERY, at)
-
-
-def _inside(source: Text, node: exp.Expr) -> int:
-    return source.offset(node)
-
-
-def _opening(source: Text, node: exp.Expr) -> int:
-    return source.last_before(source.offset(node), [TokenType.L_PAREN])
+            where = source.last_before(at, TokenType.L_PAREN)
+            raise source.error("joins within parentheses are not supported", where)
+        if isinstance(node, exp.Query) and node is not statement:
+            raise source.error(_SUBQUERY, source.last_before(at, TokenType.SELECT))
 
 
 def check_join(source: Text, join: exp.Join) -> None:
     """Refuse what is not an inner join."""
-    at = source.offset(join.this)
-    if join.side or join.kind == "OUTER":
-        kind = f"{join.side} " if join.side else ""
-        where = source.last_before(at, _SIDES)
-        if join.kind in {"SEMI", "ANTI"}:
-            raise _anti(source, join, at)
-        raise source.error(
-            f"{kind}OUTER JOIN is not supported: only inner joins",
-            source.last_before(where, _SIDES),
-        )
-    if join.kind in {"SEMI", "ANTI"}:
-        raise _anti(source, join, at)
-    if join.method:
-        where = source.last_before(at, _METHODS)
-        raise source.error(f"{join.method} JOIN is not supported: write JOIN ... ON", where)
-    if join.kind not in {"", "INNER", "CROSS"}:
-        raise source.error(f"{join.kind} is not supported: write JOIN ... ON", at)
-
-
-def _anti(source: Text, join: exp.Join, at: int) -> SqlError:
-    where = source.last_before(at, _KINDS)
-    return source.error(f"{join.kind} JOIN is not supported: only inner joins", where)
+    words = " ".join(filter(None, (join.method, join.side, join.kind)))
+    if words in {"", "INNER", "CROSS"}:
+        return
+    at = source.run_before(source.offset(join.this), _JOIN)
+    if words == "NATURAL":
+        raise source.error("NATURAL JOIN is not supported: name the columns with ON or USING", at)
+    name = words if words.endswith("JOIN") else f"{words} JOIN"
+    raise source.error(f"{name} is not supported: only inner joins are", at)
 
 
 def check_table(source: Text, table: exp.Expr) -> exp.Table:

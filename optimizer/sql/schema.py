@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from optimizer.query import Column
 from optimizer.sql.text import Text

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -43,10 +44,12 @@ class Scope:
         """What the ON of a join can see: the streams up to there."""
         return replace(self, inputs=self.inputs[:count])
 
+    @cached_property
     def types(self) -> dict[ColumnRef, str]:
         """The declared type of every column."""
         return {ColumnRef(i.alias, c.name): c.type for i in self.inputs for c in i.stream.columns}
 
+    @cached_property
     def event_times(self) -> dict[ColumnRef, str]:
         """The input of each event-time column."""
         return {ColumnRef(i.alias, i.stream.event_time): i.alias for i in self.inputs}
@@ -71,9 +74,8 @@ class Scope:
         ref = found.column(column.name)
         if ref is None:
             has = ", ".join(c.name for c in found.stream.columns)
-            raise self.source.error(
-                f"{found.alias} has no column {column.name}: it has {has}", column
-            )
+            message = f"{found.alias} has no column {column.name}: it has {has}"
+            raise self.source.error(message, column)
         return ref
 
     def _window(self, column: exp.Column) -> ColumnRef:

@@ -6,11 +6,12 @@ from functools import reduce
 
 from sqlglot import exp
 
-from optimizer.query import ColumnRef, Predicate, Query, QueryError, Shape, Stream
+from optimizer.query import ColumnRef, Grouping, Named, Predicate, Query, QueryError, Shape, Stream
 from optimizer.sql import canonical
 from optimizer.sql.bounds import Limits, tighten, time_limits
-from optimizer.sql.expressions import Expressions
-from optimizer.sql.grouping import grouped_output, plain_output
+from optimizer.sql.expressions import reader
+from optimizer.sql.grouping import grouped_output
+from optimizer.sql.output import plain_output
 from optimizer.sql.predicates import NEVER, implied, predicate
 from optimizer.sql.ranges import Range, take_ranges
 from optimizer.sql.refuse import check_select
@@ -20,7 +21,7 @@ from optimizer.window import Bounds, WindowError, close, ranges
 
 
 def parse(text: str, streams: Mapping[str, Stream], window: int | None = None) -> Query:
-    """The query that the text means over these streams; `window` bounds all pairs (microseconds)."""
+    """The query that the text means over these streams; `window`, in microseconds, bounds all."""
     source = Text(text)
     blanked, windows = take_ranges(source)
     select = check_select(source, source.parse(blanked))
@@ -30,11 +31,7 @@ def parse(text: str, streams: Mapping[str, Stream], window: int | None = None) -
     tighten(bounded, _ranges(scope, windows))
     if window is not None:
         tighten(bounded, {(i, j): window for i in _names(scope) for j in _names(scope) if i != j})
-    grouping, output = None, ()
-    if select.args.get("group"):
-        grouping, output = grouped_output(replace(scope, grouped=True), select)
-    else:
-        output = plain_output(scope, select)
+    grouping, output = _computed(scope, select)
     try:
         return Query(
             inputs=tuple((i.alias, i.stream) for i in scope.inputs),
@@ -46,6 +43,12 @@ def parse(text: str, streams: Mapping[str, Stream], window: int | None = None) -
         )
     except QueryError as error:
         raise error if isinstance(error, SqlError) else source.error(str(error), 0) from None
+
+
+def _computed(scope: Scope, select: exp.Select) -> tuple[Grouping | None, tuple[Named, ...]]:
+    if select.args.get("group"):
+        return grouped_output(replace(scope, grouped=True), select)
+    return None, plain_output(scope, select)
 
 
 def _names(scope: Scope) -> list[str]:
@@ -70,10 +73,10 @@ def _conditions(scope: Scope, select: exp.Select) -> tuple[Scope, list[exp.Expr]
             scope = replace(scope, merged={**scope.merged, **merged})
             found += _conjuncts(scope, condition)
         if join.args.get("on"):
-            visible = Expressions(scope.first(position + 2))
+            visible = reader(scope.first(position + 2))
             found += _conjuncts(scope, visible.condition(join.args["on"], "ON"))
     if where := select.args.get("where"):
-        found += _conjuncts(scope, Expressions(scope).condition(where.this, "WHERE"))
+        found += _conjuncts(scope, reader(scope).condition(where.this, "WHERE"))
     return scope, found
 
 
@@ -90,7 +93,7 @@ def _using(scope: Scope, name: exp.Expr) -> tuple[dict[ColumnRef, ColumnRef], ex
         expression=exp.column(other.name, table=other.alias),
     )
     equal.this.this.meta.update(name.meta)
-    return {other: left[0]}, Expressions(replace(scope, merged={})).condition(equal, "USING")
+    return {other: left[0]}, reader(scope).condition(equal, "USING")
 
 
 def _conjuncts(scope: Scope, condition: exp.Expr) -> Iterator[exp.Expr]:
@@ -105,7 +108,7 @@ def _split(scope: Scope, conditions: Sequence[exp.Expr]) -> tuple[Limits, list[e
     """The limits that the conditions set between event times, and the other conditions."""
     limits: Limits = {}
     others = []
-    times = scope.event_times()
+    times = scope.event_times
     for condition in conditions:
         found = time_limits(condition, times)
         if found is False:
@@ -119,7 +122,7 @@ def _split(scope: Scope, conditions: Sequence[exp.Expr]) -> tuple[Limits, list[e
 
 def _predicates(scope: Scope, conditions: Sequence[exp.Expr]) -> tuple[Predicate, ...]:
     """Those written, then those that follow; each once."""
-    derived = implied(scope.source, conditions, scope.types())
+    derived = implied(scope.source, conditions, scope.types)
     every = [predicate(scope.source, condition) for condition in (*conditions, *derived)]
     return tuple(dict.fromkeys(every))
 
@@ -157,8 +160,9 @@ def _close(scope: Scope, limits: Limits) -> Bounds:
 def _advice(scope: Scope, one: str, other: str, message: str) -> str:
     if "exclude" in message:
         return f"{message}: the query would never produce a result"
-    times = {alias: column for column, alias in scope.event_times().items()}
+    times = {alias: column for column, alias in scope.event_times.items()}
     return (
-        f"nothing bounds how much later {one} may be than {other}: write {other} [RANGE 5 MINUTES], "
-        f"or {times[one]} <= {times[other]} + INTERVAL 5 MINUTES, or give the query a window"
+        f"nothing bounds how much later {one} may be than {other}: "
+        f"write {other} [RANGE 5 MINUTES], or {times[one]} <= {times[other]} + INTERVAL 5 MINUTES, "
+        "or give the query a window"
     )

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from optimizer.query import HOLE, QueryError
 
@@ -60,18 +59,26 @@ class Text:
         """Where the first token of one of those kinds begins."""
         return next((token.start for token in self.tokens if token.token_type in kinds), 0)
 
-    def last_before(self, offset: int, kinds: Iterable[TokenType]) -> int:
-        """Where the last token of one of those kinds before the offset begins."""
-        sought = frozenset(kinds)
-        found = (t.start for t in self.tokens if t.token_type in sought and t.start <= offset)
+    def last_before(self, offset: int, kind: TokenType) -> int:
+        """Where the last token of that kind up to the offset begins."""
+        found = (t.start for t in self.tokens if t.token_type == kind and t.start <= offset)
         return max(found, default=offset)
+
+    def run_before(self, offset: int, kinds: Iterable[TokenType]) -> int:
+        """Where the unbroken run of such tokens just before the offset begins."""
+        wanted = frozenset(kinds)
+        for token in reversed([token for token in self.tokens if token.start < offset]):
+            if token.token_type not in wanted:
+                break
+            offset = token.start
+        return offset
 
     def word(self, *words: str) -> int:
         """Where the first of these words stands."""
         return next((t.start for t in self.tokens if t.text.upper() in words), 0)
 
     def parse(self, blanked: str) -> exp.Expr:
-        """The syntax tree of the one statement; `blanked` is the text without what is not Spark's."""
+        """The syntax tree of the one statement; `blanked` is the text without CQL's windows."""
         self._check_statement()
         try:
             parsed = sqlglot.parse(blanked, read=DIALECT)
@@ -136,7 +143,7 @@ def _open_quote(text: str) -> int:
 
 
 def _closing(text: str, position: int, close: str) -> int:
-    """The offset behind the closing mark, -1 if there is none; a backslash escapes within quotes."""
+    """The offset behind the closing mark, -1 if there is none; backslashes escape in quotes."""
     while position < len(text):
         if text.startswith(close, position):
             return position + len(close)

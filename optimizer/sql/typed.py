@@ -1,0 +1,172 @@
+"""What reading an expression needs and yields: a canonical tree, the kind of its value, errors."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from optimizer.query import AGGREGATES
+from optimizer.sql.functions import (
+    ANY,
+    GENERATORS,
+    NONDETERMINISTIC,
+    NUMBERS,
+    SCALARS,
+    Argument,
+    Kind,
+)
+from optimizer.sql.scope import Scope
+from optimizer.sql.text import SqlError
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A canonical tree and the kind of its value."""
+
+    tree: exp.Expr
+    kind: Kind
+
+
+Handler = Callable[["Reader", exp.Expr], Typed]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Checks expressions over a scope and brings them into canonical form, node by node."""
+
+    scope: Scope
+    handlers: Mapping[type[exp.Expr], Handler]
+    aggregates: bool = False
+
+    def read(self, node: exp.Expr) -> Typed:
+        """The expression in canonical form, with its kind."""
+        if (reason := _REASONS.get(type(node))) is not None:
+            raise self.error(reason, node)
+        handler = self.handlers.get(type(node))
+        if handler is None:
+            raise self._unknown(node)
+        return handler(self, node)
+
+    def condition(self, node: exp.Expr, clause: str) -> exp.Expr:
+        """A condition in canonical form."""
+        typed = self.read(node)
+        if typed.kind not in {Kind.BOOLEAN, Kind.NULL}:
+            raise self.error(f"{clause} needs a condition, not {a(typed.kind)}", node)
+        return typed.tree
+
+    # --- kinds -----------------------------------------------------------------------------------
+
+    def one_of(self, allowed: Argument, kind: Kind, node: exp.Expr) -> None:
+        """Refuse a value of another kind."""
+        if kind is Kind.NULL or kind in allowed:
+            return
+        if allowed == ANY:
+            raise self.error(f"{word(node)} of {a(kind)} is not supported", node)
+        wanted = "a number" if allowed == NUMBERS else " or ".join(map(a, allowed))
+        raise self.error(f"{word(node)} needs {wanted}, not {a(kind)}", node)
+
+    def number(self, kinds: Sequence[Kind], node: exp.Expr) -> Kind:
+        """The widest of these kinds of numbers."""
+        for kind in kinds:
+            self.one_of(NUMBERS, kind, node)
+        return self.common(kinds, node)
+
+    def common(self, kinds: Sequence[Kind], node: exp.Expr) -> Kind:
+        """The kind that all have in common."""
+        known = {kind for kind in kinds if kind is not Kind.NULL}
+        if len(known) <= 1:
+            return known.pop() if known else Kind.NULL
+        if known <= set(NUMBERS):
+            return max(known, key=NUMBERS.index)
+        found = " and ".join(sorted(a(kind) for kind in known))
+        raise self.error(f"{word(node)} mixes {found}: CAST one of them", node)
+
+    def comparable(self, left: Kind, right: Kind, node: exp.Expr) -> None:
+        """Refuse to compare kinds that the two engines would convert each in its own way."""
+        kinds, moments = {left, right}, {Kind.DATE, Kind.TIMESTAMP}
+        alike = left == right or kinds <= set(NUMBERS) or kinds <= moments
+        if not alike and Kind.NULL not in kinds:
+            text_as_time = Kind.STRING in kinds and kinds & moments
+            advice = "write TIMESTAMP '...'" if text_as_time else "CAST one of them"
+            raise self.error(f"cannot compare {a(left)} with {a(right)}: {advice}", node)
+
+    # --- errors ----------------------------------------------------------------------------------
+
+    def error(self, message: str, node: exp.Expr) -> SqlError:
+        """A refusal that points at the node, or at what surrounds it."""
+        known: exp.Expr | None = node
+        while known is not None and not any("start" in part.meta for part in known.walk()):
+            known = known.parent
+        return self.scope.source.error(message, known or 0)
+
+    def _unknown(self, node: exp.Expr) -> SqlError:
+        if not isinstance(node, exp.Func) or isinstance(node, exp.Connector):
+            return self.error(f"{word(node)} is not supported", node)
+        name = self._name(node)
+        at = self.scope.source.word(name.upper())
+        return (
+            self.scope.source.error(_reason(node, name), at)
+            if at
+            else self.error(_reason(node, name), node)
+        )
+
+    def _name(self, node: exp.Func) -> str:
+        """The function's name as written, if its place is known."""
+        if "end" not in node.meta:
+            return word(node).lower()
+        return self.scope.source.text[node.meta["start"] : node.meta["end"] + 1].lower()
+
+
+def _reason(node: exp.Func, name: str) -> str:
+    if name in NONDETERMINISTIC:
+        return f"{name} is not deterministic: a replayed batch would have another result"
+    if name in GENERATORS:
+        return f"{name} makes rows: a result has one row a match"
+    if name == "window":
+        return "window(ts, size) belongs in GROUP BY: write window.start or window.end"
+    if isinstance(node, exp.AggFunc):
+        return f"the aggregate {name} is not supported: use {', '.join(AGGREGATES)}"
+    return f"there is no function {name} here: docs/sql.md lists those that exist"
+
+
+def word(node: exp.Expr) -> str:
+    """What the node is called where it is written."""
+    if type(node) in SCALARS:
+        return SCALARS[type(node)].name
+    if type(node) in _SYMBOLS:
+        return _SYMBOLS[type(node)]
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).lower()
+    named = isinstance(node, exp.Func) and not isinstance(node, exp.Connector)
+    return node.sql_name().lower() if named else type(node).__name__.upper()  # type: ignore[attr-defined]
+
+
+def a(kind: Kind) -> str:
+    """The kind with its article."""
+    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
+
+
+_SYMBOLS: Mapping[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.Neg: "-",
+    exp.DPipe: "||",
+    exp.TimestampTrunc: "date_trunc",
+}
+
+_REASONS: Mapping[type[exp.Expr], str] = {
+    exp.Window: "window functions (OVER) are not supported: GROUP BY window(ts, size, slide)",
+    exp.Placeholder: "parameters are not supported: write the value",
+    exp.Parameter: "parameters are not supported: write the value",
+    exp.Star: "* is a list of columns: write it alone in SELECT, or in count(*)",
+    exp.Bracket: "elements of arrays and maps are not supported",
+    exp.Dot: "nested columns are not supported",
+    exp.RegexpLike: "RLIKE is not supported: Spark and DuckDB read patterns differently",
+    exp.ILike: "ILIKE is not supported: write lower(...) LIKE",
+    exp.Escape: "LIKE ... ESCAPE is not supported",
+    exp.IntDiv: "DIV is not supported: write floor(a / b)",
+    exp.Distinct: "DISTINCT is not supported in aggregates: it would have to remember every value",
+}
