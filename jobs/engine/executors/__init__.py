@@ -1,0 +1,50 @@
+"""What runs the statements of a batch.  Nothing above this interface knows which engine it is."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from jobs.engine.store import File, Store
+
+Parameters = Mapping[str, int]
+
+
+class Executor(Protocol):
+    """Statements over named relations, and a copy of every state that can be read by name."""
+
+    def put(self, relation: str, rows: Any) -> None:
+        """Name the rows of a batch's input, in whatever form this executor gets them."""
+
+    def run(
+        self, relation: str, statement: exp.Query, parameters: Parameters | None = None
+    ) -> None:
+        """Compute a statement once and name its rows."""
+
+    def rows(self, relation: str) -> pa.Table:
+        """Bring a small relation here."""
+
+    def count(self, relation: str) -> int:
+        """How many rows a relation has."""
+
+    def schema(self, relation: str) -> pa.Schema:
+        """The columns of a relation, as its table should have them."""
+
+    def write(self, relation: str, store: Store, table: str, batch: int | None) -> list[File]:
+        """Write a relation to files of a table, each row with the batch if that is given."""
+
+    def open(self, state: str, store: Store, table: str, before: int) -> None:
+        """Make what a table holds of the batches before that one readable by the state's name."""
+
+    def append(self, state: str, relation: str, files: list[File]) -> None:
+        """Bring the readable copy up to date with what a batch has written."""
+
+    def purge(self, state: str, cutoff: int) -> None:
+        """Forget what the table has dropped."""
+
+    def release(self) -> None:
+        """Forget the relations of a batch; states stay."""
+
+    def close(self) -> None:
+        """Give back what this executor holds."""

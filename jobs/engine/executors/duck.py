@@ -1,0 +1,97 @@
+"""DuckDB in process: states are copies in memory, loaded from their tables after a restart."""
+
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from jobs.engine.executors import Parameters
+from jobs.engine.store import BATCH, UNTIL, File, Store, put_partitions
+
+_SETTINGS = """
+SET TimeZone = 'UTC';
+SET preserve_insertion_order = false;
+SET disabled_optimizers = 'join_order';
+CREATE MACRO timestamp_micros(t) AS make_timestamp(CAST(t AS BIGINT)) AT TIME ZONE 'UTC';
+"""
+"""The plan says in which order states are probed: DuckDB must not choose its own."""
+
+
+class DuckExecutor:
+    """Runs a batch's statements in one in-memory database."""
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect()
+        self._connection.execute(_SETTINGS)
+        self._relations: set[str] = set()
+        self._inputs: set[str] = set()
+
+    def put(self, relation: str, rows: pa.Table) -> None:
+        self._connection.register(relation, rows)
+        self._inputs.add(relation)
+
+    def run(
+        self, relation: str, statement: exp.Query, parameters: Parameters | None = None
+    ) -> None:
+        filled = exp.replace_placeholders(statement, **parameters) if parameters else statement
+        text = filled.sql(dialect="duckdb")
+        self._connection.execute(f"CREATE OR REPLACE TABLE {_quote(relation)} AS {text}")
+        self._relations.add(relation)
+
+    def rows(self, relation: str) -> pa.Table:
+        return _in_utc(self._connection.cursor().table(relation).to_arrow_table())
+
+    def count(self, relation: str) -> int:
+        counted = self._query(f"SELECT count(*) FROM {_quote(relation)}")
+        return int(counted[0][0])
+
+    def schema(self, relation: str) -> pa.Schema:
+        return _in_utc(self._connection.cursor().table(relation).limit(0).to_arrow_table()).schema
+
+    def write(self, relation: str, store: Store, table: str, batch: int | None) -> list[File]:
+        rows = self.rows(relation)
+        if batch is not None:
+            rows = rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
+        return put_partitions(store, table, rows)
+
+    def open(self, state: str, store: Store, table: str, before: int) -> None:
+        rows = store.load(table)
+        kept = rows.filter(pc.less(rows.column(BATCH), before)).drop_columns([BATCH])
+        self._connection.register("_loading", kept)
+        self._connection.execute(f"CREATE OR REPLACE TABLE {_quote(state)} AS FROM _loading")
+        self._connection.unregister("_loading")
+
+    def append(self, state: str, relation: str, files: list[File]) -> None:  # noqa: ARG002
+        self._connection.execute(f"INSERT INTO {_quote(state)} BY NAME FROM {_quote(relation)}")
+
+    def purge(self, state: str, cutoff: int) -> None:
+        self._connection.execute(f"DELETE FROM {_quote(state)} WHERE {UNTIL} <= {int(cutoff)}")
+
+    def release(self) -> None:
+        for relation in self._relations:
+            self._connection.execute(f"DROP TABLE IF EXISTS {_quote(relation)}")
+        for relation in self._inputs:
+            self._connection.unregister(relation)
+        self._relations.clear()
+        self._inputs.clear()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _query(self, text: str) -> list[Any]:
+        return self._connection.execute(text).fetchall()
+
+
+def _in_utc(rows: pa.Table) -> pa.Table:
+    """DuckDB calls its time zone by another name than Delta allows."""
+    fields = [
+        field.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field
+        for field in rows.schema
+    ]
+    return rows.cast(pa.schema(fields))
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,125 @@
+"""What a batch takes in: tuples in time, late ones, and those that do not fit their stream.
+
+A stream's raw rows have its columns, and beside them `_reason` and `_row`: why the source could not
+make a tuple of what it read, and what that was.  Nothing is dropped silently: late and rejected
+rows go to tables of their own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp, parse_one
+
+from jobs.engine.executors import Executor
+from jobs.engine.progress import Decision, Flow, Progress
+from optimizer.query import Stream
+from optimizer.window import MICROSECONDS
+
+ALWAYS = -(2**62)
+"""Before every event time."""
+
+REASON, ROW = "_reason", "_row"
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """How a stream's tuples are taken in; times in microseconds."""
+
+    stream: Stream
+    lateness: int = 0
+    idle_after: int | None = None
+    ahead: int = 3600 * MICROSECONDS
+    """How far an event time may lie in the future before its tuple is rejected."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A stream's tuples in a batch: the relation of those in time, and of those set aside."""
+
+    relation: str
+    aside: tuple[str, ...]
+
+
+def summarise(
+    executor: Executor, ingests: Mapping[str, Ingest], before: Progress, decision: Decision
+) -> dict[str, Flow]:
+    """Count each stream's tuples, in time, late and rejected, and find the newest event time."""
+    parts = []
+    for name, ingest in ingests.items():
+        fits, late = _fits(ingest), _late(ingest)
+        parts.append(
+            f"SELECT '{name}' AS stream, count(*) AS total, "
+            f"count(CASE WHEN {fits} AND {late} THEN 1 END) AS late, "
+            f"count(CASE WHEN {fits} THEN 1 END) AS fitting, "
+            f"max(CASE WHEN {fits} THEN {_time(ingest)} END) AS newest FROM `raw_{name}`"
+        )
+    latest = {f"latest_{name}": decision.clock + i.ahead for name, i in ingests.items()}
+    watermark = _or_always(before.watermark)
+    executor.run("summary", _parse(" UNION ALL ".join(parts)), {"watermark": watermark, **latest})
+    rows = {row["stream"]: row for row in executor.rows("summary").to_pylist()}
+    return {name: _flow(rows[name], before.streams.get(name), decision) for name in ingests}
+
+
+def _flow(row: Mapping[str, int], before: Flow | None, decision: Decision) -> Flow:
+    known = before or Flow(seen=decision.clock)
+    times = [time for time in (row["newest"], known.newest) if time is not None]
+    return Flow(
+        rows=row["fitting"] - row["late"],
+        late=row["late"],
+        rejected=row["total"] - row["fitting"],
+        newest=max(times, default=None),
+        seen=decision.clock if row["total"] else known.seen,
+    )
+
+
+def take_in(
+    executor: Executor, ingest: Ingest, flow: Flow, watermark: int | None, decision: Decision
+) -> Intake:
+    """Sort a stream's raw rows into `in_S` and, where there are any, `late_S` and `rejected_S`."""
+    name = ingest.stream.name
+    columns = ", ".join(f"`{column.name}`" for column in ingest.stream.columns)
+    fits, late = _fits(ingest), _late(ingest)
+    parameters = {
+        "watermark": _or_always(watermark),
+        f"latest_{name}": decision.clock + ingest.ahead,
+    }
+    source = f"FROM `raw_{name}` WHERE"
+    executor.run(
+        f"in_{name}", _parse(f"SELECT {columns} {source} {fits} AND NOT ({late})"), parameters
+    )
+    aside = []
+    if flow.late:
+        aside.append(f"late_{name}")
+        reason = f"CAST(:watermark AS BIGINT) AS _watermark {source} {fits} AND {late}"
+        executor.run(aside[-1], _parse(f"SELECT {columns}, {reason}"), parameters)
+    if flow.rejected:
+        aside.append(f"rejected_{name}")
+        time = f"`{ingest.stream.event_time}`"
+        reason = (
+            f"coalesce({REASON}, CASE WHEN {time} IS NULL THEN 'no event time' "
+            f"ELSE 'event time too far in the future' END) AS {REASON}, {ROW}"
+        )
+        statement = f"SELECT {columns}, {reason} {source} NOT ({fits})"
+        executor.run(aside[-1], _parse(statement), parameters)
+    return Intake(f"in_{name}", tuple(aside))
+
+
+def _time(ingest: Ingest) -> str:
+    return f"unix_micros(`{ingest.stream.event_time}`)"
+
+
+def _fits(ingest: Ingest) -> str:
+    time = _time(ingest)
+    return f"({REASON} IS NULL AND coalesce({time} <= :latest_{ingest.stream.name}, FALSE))"
+
+
+def _late(ingest: Ingest) -> str:
+    return f"{_time(ingest)} < :watermark"
+
+
+def _or_always(watermark: int | None) -> int:
+    return ALWAYS if watermark is None else watermark
+
+
+def _parse(text: str) -> exp.Query:
+    return parse_one(text, read="spark").assert_is(exp.Query)

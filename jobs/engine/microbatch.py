@@ -1,0 +1,323 @@
+"""One micro-batch after another: take in, run the program, write, commit what was done.
+
+Everything here is the same for every executor and every store.  A batch may be interrupted
+anywhere and run again: what it decided is read back, what it committed is skipped, what it reads
+lies strictly before it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
+
+from jobs.engine.executors import Executor
+from jobs.engine.ingest import ALWAYS, Ingest, Intake, summarise, take_in
+from jobs.engine.lower import FROM, TO, Operator, Output, lower
+from jobs.engine.progress import (
+    DECISIONS,
+    PROGRESS,
+    Decision,
+    Flow,
+    Progress,
+    Work,
+    decided,
+    last,
+    record,
+)
+from jobs.engine.store import BATCH, File, Store
+from optimizer.plan import Plan, from_json, to_json
+from optimizer.query import Query
+from optimizer.window import MICROSECONDS
+
+
+class EngineError(RuntimeError):
+    """The job cannot go on, and what to do about it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What runs: the streams taken in, and a plan for each query."""
+
+    name: str
+    streams: Mapping[str, Ingest]
+    plans: Mapping[str, Plan]
+    bucket: int = 10 * MICROSECONDS
+    """The width, in microseconds, of the event-time partitions of the states."""
+
+
+@dataclass
+class _Batch:
+    """What is known of the batch under way."""
+
+    number: int
+    decision: Decision
+    flows: dict[str, Flow] = field(default_factory=dict)
+    watermark: int | None = None
+    written: dict[str, list[File]] = field(default_factory=dict)
+    took: dict[str, float] = field(default_factory=dict)
+    """Milliseconds, by phase and by operator."""
+
+
+@dataclass(frozen=True)
+class _Write:
+    """A relation that becomes part of a table."""
+
+    relation: str
+    table: str
+    batch: bool = True
+    """Whether its rows say which batch wrote them."""
+
+
+class Engine:
+    """Runs a job's batches on an executor, over a store."""
+
+    def __init__(
+        self,
+        job: Job,
+        store: Store,
+        executor: Executor,
+        clock: Callable[[], int],
+        *,
+        step: Callable[[str], None] = lambda _: None,
+        writers: int = 0,
+    ):
+        self.store = store
+        self.executor = executor
+        self.progress = last(store)
+        self.job = replace(job, plans=_resumed(job, self.progress))
+        self.program = lower(self.job.plans, job.bucket)
+        self._clock = clock
+        self._step = step
+        self._pool = ThreadPoolExecutor(writers) if writers else None
+        self._files: dict[str, list[File]] = {}
+        for operator in self.program.operators:
+            if operator.kept and store.exists(table := state_table(operator)):
+                self._open(operator, table)
+
+    def run(self, number: int, inputs: Mapping[str, Any]) -> Progress:
+        """Carry out one batch; `inputs` are each stream's rows, as the executor takes them."""
+        if number <= self.progress.batch:
+            return self.progress
+        if number != self.progress.batch + 1:
+            raise EngineError(
+                f"batch {number} follows batch {self.progress.batch}: the job's storage and "
+                "Spark's checkpoint are not of one run; restore both or start with a new storage"
+            )
+        batch = _Batch(number, self._decide(number))
+        with self._timed(batch, "ingest"):
+            intakes = self._ingest(batch, inputs)
+        with self._timed(batch, "operators"):
+            for operator in self.program.operators:
+                self._operate(batch, operator)
+        with self._timed(batch, "results"):
+            emitted = {output.query: self._emit(batch, output) for output in self.program.outputs}
+        with self._timed(batch, "write"):
+            self._write(batch, self._writes(intakes))
+        self.progress = self._done(batch, emitted)
+        self._step("progress")
+        record(self.store, PROGRESS, self.progress)
+        self._advance(batch)
+        return self.progress
+
+    def close(self) -> None:
+        """Give back threads and memory."""
+        if self._pool is not None:
+            self._pool.shutdown()
+        self.executor.close()
+
+    # --- the phases of a batch -------------------------------------------------------------------
+
+    def _decide(self, number: int) -> Decision:
+        decision = decided(self.store, number)
+        if decision is None:
+            decision = Decision(number, self._clock())
+            self._step("decide")
+            record(self.store, DECISIONS, decision)
+        return decision
+
+    def _ingest(self, batch: _Batch, inputs: Mapping[str, Any]) -> list[Intake]:
+        self._step("ingest")
+        ingests = self.job.streams
+        for name, rows in inputs.items():
+            self.executor.put(f"raw_{name}", rows)
+        before = self.progress.watermark
+        batch.flows = summarise(self.executor, ingests, self.progress, batch.decision)
+        batch.watermark = _watermark(ingests, batch.flows, batch.decision.clock, before)
+        return [
+            take_in(self.executor, ingest, batch.flows[name], before, batch.decision)
+            for name, ingest in ingests.items()
+        ]
+
+    def _operate(self, batch: _Batch, operator: Operator) -> None:
+        self._step(f"operator:{operator.key}")
+        with self._timed(batch, operator.key):
+            self.executor.run(operator.relation, operator.statement)
+            if operator.kept and operator.key not in self._files:
+                schema = self.executor.schema(operator.relation).append(pa.field(BATCH, pa.int64()))
+                self.store.create(state_table(operator), schema)
+                self._open(operator, state_table(operator))
+
+    def _emit(self, batch: _Batch, output: Output) -> int | None:
+        relation = f"out_{output.query}"
+        if output.horizon is None:
+            self.executor.run(relation, output.statement)
+            return None
+        done = self.progress.emitted.get(output.query, ALWAYS)
+        until = done if batch.watermark is None else max(done, batch.watermark - output.horizon)
+        self.executor.run(relation, output.statement, {FROM: done, TO: until})
+        return until
+
+    def _writes(self, intakes: Iterable[Intake]) -> Iterator[_Write]:
+        for operator in self.program.operators:
+            if operator.kept:
+                yield _Write(operator.relation, state_table(operator))
+        for output in self.program.outputs:
+            yield _Write(f"out_{output.query}", result_table(output.query), batch=False)
+        for intake in intakes:
+            for relation in intake.aside:
+                yield _Write(relation, relation.replace("_", "/", 1))
+
+    def _write(self, batch: _Batch, writes: Iterable[_Write]) -> None:
+        def carry_out(write: _Write) -> None:
+            batch.written[write.table] = self._write_one(batch.number, write)
+
+        run = map if self._pool is None else self._pool.map
+        list(run(carry_out, writes))
+
+    def _write_one(self, number: int, write: _Write) -> list[File]:
+        """Bring a relation into its table, unless an interrupted run of this batch already did."""
+        store, table = self.store, write.table
+        if store.exists(table) and store.last_batch(table) >= number:
+            return []
+        if not store.exists(table):
+            schema = self.executor.schema(write.relation)
+            store.create(
+                table, schema.append(pa.field(BATCH, pa.int64())) if write.batch else schema
+            )
+        self._step(f"write:{table}")
+        files = self.executor.write(
+            write.relation, store, table, number if write.batch else None
+        )  # fmt: skip
+        if files:
+            self._step(f"commit:{table}")
+            store.commit(table, files, number)
+        return files
+
+    def _done(self, batch: _Batch, emitted: Mapping[str, int | None]) -> Progress:
+        operators = {}
+        for operator in self.program.operators:
+            files = batch.written.get(state_table(operator), [])
+            kept = [*self._files.get(operator.key, []), *files]
+            operators[operator.key] = Work(
+                rows=sum(file.rows for file in files),
+                state_rows=sum(file.rows for file in kept),
+                state_bytes=sum(file.bytes for file in kept),
+                ms=round(batch.took[operator.key], 3),
+            )
+        return Progress(
+            batch=batch.number,
+            watermark=batch.watermark,
+            streams=batch.flows,
+            operators=operators,
+            results={
+                o.query: sum(f.rows for f in batch.written[result_table(o.query)])
+                for o in self.program.outputs
+            },
+            emitted={query: until for query, until in emitted.items() if until is not None},
+            plans={name: to_json(plan.root) for name, plan in self.job.plans.items()},
+            queries={name: fingerprint(plan.query) for name, plan in self.job.plans.items()},
+            ms={phase: round(batch.took[phase], 3) for phase in _PHASES},
+            finished=self._clock(),
+        )
+
+    def _advance(self, batch: _Batch) -> None:
+        """Make the batch part of what the next one reads, and forget what nobody needs any more."""
+        for operator in self.program.operators:
+            if operator.kept:
+                files = batch.written[state_table(operator)]
+                self.executor.append(operator.state, operator.relation, files)
+                self._files[operator.key].extend(files)
+                if batch.watermark is not None:
+                    self._purge(operator, batch.watermark - operator.retention)
+        self.executor.release()
+
+    def _purge(self, operator: Operator, cutoff: int) -> None:
+        files = self._files[operator.key]
+        kept = [file for file in files if file.until is None or file.until > cutoff]
+        if len(kept) < len(files):
+            self._step(f"purge:{state_table(operator)}")
+            self.store.purge(state_table(operator), cutoff)
+            self.executor.purge(operator.state, cutoff)
+            self._files[operator.key] = kept
+
+    def _open(self, operator: Operator, table: str) -> None:
+        self.executor.open(operator.state, self.store, table, before=self.progress.batch + 1)
+        self._files[operator.key] = self.store.files(table)
+
+    @contextmanager
+    def _timed(self, batch: _Batch, what: str) -> Iterator[None]:
+        began = perf_counter()
+        yield
+        batch.took[what] = (perf_counter() - began) * 1000
+
+
+_PHASES = ("ingest", "operators", "results", "write")
+
+
+def state_table(operator: Operator) -> str:
+    """Where a state is kept."""
+    return f"state/{operator.key}"
+
+
+def result_table(query: str) -> str:
+    """Where a query's results go."""
+    return f"out/{query}"
+
+
+def fingerprint(query: Query) -> str:
+    """What a query computes, whatever its plan."""
+    return sha256(repr(replace(query, shape=None)).encode()).hexdigest()[:16]
+
+
+def _resumed(job: Job, progress: Progress) -> dict[str, Plan]:
+    """The plans to go on with: those that ran last, where the job has run before."""
+    plans = {}
+    for name, plan in job.plans.items():
+        if name not in progress.plans:
+            plans[name] = plan
+            continue
+        if progress.queries[name] != fingerprint(plan.query):
+            raise EngineError(
+                f"query {name} is not the one that this storage has results of: "
+                "give the changed query another name, or the job another storage"
+            )
+        plans[name] = from_json(plan.query, progress.plans[name])
+    return plans
+
+
+def _watermark(
+    ingests: Mapping[str, Ingest], flows: Mapping[str, Flow], clock: int, before: int | None
+) -> int | None:
+    """The next batch's watermark: no stream that still speaks has tuples before it.
+
+    A stream that has been silent for its `idle_after` is not waited for.
+    """
+    awaited = {
+        name: ingest
+        for name, ingest in ingests.items()
+        if ingest.idle_after is None or clock - (flows[name].seen or 0) < ingest.idle_after
+    }
+    reached = [flows[name].newest for name in awaited]
+    if not awaited or any(newest is None for newest in reached):
+        return before
+    lowest = min(
+        newest - ingest.lateness
+        for newest, ingest in zip(reached, awaited.values(), strict=True)
+        if newest is not None
+    )
+    return lowest if before is None else max(before, lowest)

@@ -1,0 +1,117 @@
+"""What a job has done and decided: the small tables that make a batch happen exactly once.
+
+`control/decisions` holds what a batch decides before anything is done, so that a replay decides the
+same; `control/progress` gets one row when a batch is done, the consistent cut that anything else
+reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from json import dumps, loads
+from typing import Any
+
+import pyarrow as pa
+
+from jobs.engine.store import Store
+
+DECISIONS = "control/decisions"
+PROGRESS = "control/progress"
+
+_SCHEMA = pa.schema([("batch", pa.int64()), ("content", pa.string())])
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a batch takes as given: the time at which it began, in microseconds."""
+
+    batch: int
+    clock: int
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A stream in a batch."""
+
+    rows: int = 0
+    late: int = 0
+    rejected: int = 0
+    newest: int | None = None
+    """The largest event time seen so far, in microseconds."""
+    seen: int | None = None
+    """When the stream last delivered anything, by the job's clock."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """An operator in a batch."""
+
+    rows: int
+    state_rows: int
+    state_bytes: int
+    ms: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A batch that is done, and where it leaves the job."""
+
+    batch: int = -1
+    watermark: int | None = None
+    """The watermark of the next batch, in microseconds; none before every stream has spoken."""
+    streams: Mapping[str, Flow] = field(default_factory=dict)
+    operators: Mapping[str, Work] = field(default_factory=dict)
+    results: Mapping[str, int] = field(default_factory=dict)
+    emitted: Mapping[str, int] = field(default_factory=dict)
+    """For each query with windows, the end of those that have been emitted."""
+    plans: Mapping[str, Any] = field(default_factory=dict)
+    """For each query, the plan that computed the batch, as JSON."""
+    queries: Mapping[str, str] = field(default_factory=dict)
+    """For each query, what it computes: a job cannot go on with another one."""
+    ms: Mapping[str, float] = field(default_factory=dict)
+    """How long the phases of the batch took."""
+    finished: int = 0
+    """When the batch was done, by the job's clock."""
+
+
+def record(store: Store, table: str, value: Decision | Progress) -> None:
+    """Append a row to a control table, unless its batch is there already."""
+    row = pa.table(
+        {"batch": [value.batch], "content": [dumps(asdict(value))]}, schema=_SCHEMA
+    )  # fmt: skip
+    store.create(table, _SCHEMA)
+    store.commit(table, [store.put(table, row, name=f"{value.batch:012d}")], value.batch)
+
+
+def decided(store: Store, batch: int) -> Decision | None:
+    """What a batch decided before it was interrupted."""
+    if store.last_batch(DECISIONS) < batch:
+        return None
+    return Decision(**_content(store, DECISIONS, batch))
+
+
+def last(store: Store) -> Progress:
+    """The newest batch that is done."""
+    batch = store.last_batch(PROGRESS)
+    return _progress(_content(store, PROGRESS, batch)) if batch >= 0 else Progress()
+
+
+def history(store: Store) -> list[Progress]:
+    """All batches done, the oldest first."""
+    if not store.exists(PROGRESS):
+        return []
+    rows = store.load(PROGRESS).sort_by("batch").to_pylist()
+    return [_progress(loads(row["content"])) for row in rows]
+
+
+def _content(store: Store, table: str, batch: int) -> dict[str, Any]:
+    (row,) = store.newest(table).to_pylist()
+    if row["batch"] != batch:
+        raise LookupError(f"{table} has no row of batch {batch}")
+    content: dict[str, Any] = loads(row["content"])
+    return content
+
+
+def _progress(content: dict[str, Any]) -> Progress:
+    content["streams"] = {name: Flow(**flow) for name, flow in content["streams"].items()}
+    content["operators"] = {key: Work(**work) for key, work in content["operators"].items()}
+    return Progress(**content)

@@ -1,0 +1,246 @@
+"""Tables that the engine writes: nobody sees a file until one commit makes it part of its table.
+
+A commit carries the batch that it belongs to, and a table that already has a batch skips it: this
+is what makes a replayed batch harmless.  `DeltaStore` keeps Delta tables, `MemoryStore` behaves
+alike without a disk.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from json import dumps
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote, unquote
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
+
+UNTIL = "_until"
+"""The partition column of a state: an upper bound of its rows' smallest event time."""
+
+BATCH = "_batch"
+"""The batch that wrote a row."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A data file, written but not yet part of its table."""
+
+    path: str
+    rows: int
+    bytes: int
+    until: int | None = None
+
+
+class Store(Protocol):
+    """Where tables are kept."""
+
+    def create(self, table: str, schema: pa.Schema) -> None:
+        """Make an empty table, unless it exists; a column `_until` becomes its partition column."""
+
+    def exists(self, table: str) -> bool:
+        """Whether there is such a table."""
+
+    def last_batch(self, table: str) -> int:
+        """The newest batch committed to a table; -1 if none."""
+
+    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+        """Write rows to a file of their own, invisible until it is committed."""
+
+    def commit(self, table: str, files: Sequence[File], batch: int) -> None:
+        """Make the files part of the table, all at once; nothing happens if it has that batch."""
+
+    def load(self, table: str) -> pa.Table:
+        """All rows."""
+
+    def newest(self, table: str) -> pa.Table:
+        """The rows of the file whose name sorts last."""
+
+    def files(self, table: str) -> list[File]:
+        """The files that make up a table."""
+
+    def purge(self, table: str, cutoff: int) -> None:
+        """Drop the partitions that hold nothing younger than the cutoff."""
+
+    def drop(self, table: str) -> None:
+        """Remove a table with everything in it."""
+
+    def tables(self) -> list[str]:
+        """The names of all tables."""
+
+
+APPLICATION = "midstream"
+
+
+@dataclass
+class DeltaStore:
+    """Delta tables in a directory, each readable by anything that reads Delta."""
+
+    root: Path
+    _open: dict[str, DeltaTable] = field(default_factory=dict)
+
+    def path(self, table: str) -> Path:
+        """Where a table is."""
+        return self.root / table
+
+    def table(self, name: str) -> DeltaTable:
+        """The table as of its newest version."""
+        if name not in self._open:
+            self._open[name] = DeltaTable(self.path(name))
+        table = self._open[name]
+        table.update_incremental()
+        return table
+
+    def create(self, table: str, schema: pa.Schema) -> None:
+        if not self.exists(table):
+            partition = [UNTIL] if UNTIL in schema.names else None
+            self.path(table).parent.mkdir(parents=True, exist_ok=True)
+            DeltaTable.create(self.path(table), schema, mode="ignore", partition_by=partition)
+
+    def exists(self, table: str) -> bool:
+        return table in self._open or DeltaTable.is_deltatable(str(self.path(table)))
+
+    def last_batch(self, table: str) -> int:
+        if not self.exists(table):
+            return -1
+        version = self.table(table).transaction_version(APPLICATION)
+        return -1 if version is None else version
+
+    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+        directory = f"{UNTIL}={until}/" if until is not None else ""
+        path = f"{directory}{name or uuid4().hex}.parquet"
+        target = self.path(table) / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if UNTIL in rows.column_names:
+            rows = rows.drop_columns([UNTIL])
+        pq.write_table(rows, target, compression="snappy")
+        return File(path, rows.num_rows, target.stat().st_size, until)
+
+    def commit(self, table: str, files: Sequence[File], batch: int) -> None:
+        if self.last_batch(table) >= batch:
+            return
+        delta = self.table(table)
+        now = int(datetime.now(UTC).timestamp() * 1000)
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(
+                path=quote(file.path),
+                size=file.bytes,
+                partition_values={UNTIL: str(file.until)} if file.until is not None else {},
+                modification_time=now,
+                data_change=True,
+                stats=dumps({"numRecords": file.rows}),
+            )
+            for file in files
+        ]
+        properties = CommitProperties(app_transactions=[Transaction(APPLICATION, batch)])
+        partition = delta.metadata().partition_columns or None
+        delta.create_write_transaction(
+            actions, "append", delta.schema(), partition, commit_properties=properties
+        )
+
+    def load(self, table: str) -> pa.Table:
+        return self.table(table).to_pyarrow_table()
+
+    def files(self, table: str) -> list[File]:
+        actions = pa.table(self.table(table).get_add_actions(flatten=True)).to_pylist()
+        return [
+            File(unquote(a["path"]), a["num_records"], a["size_bytes"], a.get(f"partition.{UNTIL}"))
+            for a in actions
+        ]
+
+    def newest(self, table: str) -> pa.Table:
+        return pq.read_table(max(self.table(table).file_uris()), partitioning=None)
+
+    def purge(self, table: str, cutoff: int) -> None:
+        self.table(table).delete(f"{UNTIL} <= {cutoff}")
+
+    def drop(self, table: str) -> None:
+        from shutil import rmtree
+
+        self._open.pop(table, None)
+        rmtree(self.path(table))
+
+    def tables(self) -> list[str]:
+        found = self.root.glob("**/_delta_log") if self.root.exists() else []
+        return sorted(str(log.parent.relative_to(self.root)) for log in found)
+
+
+@dataclass
+class _MemoryTable:
+    schema: pa.Schema
+    files: list[File] = field(default_factory=list)
+    batch: int = -1
+
+
+@dataclass
+class MemoryStore:
+    """The same without a disk, for simulations."""
+
+    _tables: dict[str, _MemoryTable] = field(default_factory=dict)
+    _data: dict[str, pa.Table] = field(default_factory=dict)
+
+    def create(self, table: str, schema: pa.Schema) -> None:
+        self._tables.setdefault(table, _MemoryTable(schema))
+
+    def exists(self, table: str) -> bool:
+        return table in self._tables
+
+    def last_batch(self, table: str) -> int:
+        return self._tables[table].batch if table in self._tables else -1
+
+    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+        path = f"{table}/{name or len(self._data)}"
+        self._data[path] = rows
+        return File(path, rows.num_rows, rows.nbytes, until)
+
+    def commit(self, table: str, files: Sequence[File], batch: int) -> None:
+        if self.last_batch(table) >= batch:
+            return
+        self._tables[table].files.extend(files)
+        self._tables[table].batch = batch
+
+    def load(self, table: str) -> pa.Table:
+        kept = self._tables[table]
+        parts = [self._with_until(self._data[file.path], file) for file in kept.files]
+        names = kept.schema.names
+        return pa.concat_tables([kept.schema.empty_table(), *(p.select(names) for p in parts)])
+
+    @staticmethod
+    def _with_until(rows: pa.Table, file: File) -> pa.Table:
+        if file.until is None or UNTIL in rows.column_names:
+            return rows
+        return rows.append_column(UNTIL, pa.array([file.until] * rows.num_rows, pa.int64()))
+
+    def files(self, table: str) -> list[File]:
+        return list(self._tables[table].files)
+
+    def newest(self, table: str) -> pa.Table:
+        return self._data[max(file.path for file in self._tables[table].files)]
+
+    def purge(self, table: str, cutoff: int) -> None:
+        kept = self._tables[table]
+        kept.files = [f for f in kept.files if f.until is None or f.until > cutoff]
+
+    def drop(self, table: str) -> None:
+        del self._tables[table]
+
+    def tables(self) -> list[str]:
+        return sorted(self._tables)
+
+
+def put_partitions(store: Store, table: str, rows: pa.Table) -> list[File]:
+    """Write rows to one file a partition."""
+    if rows.num_rows == 0:
+        return []
+    if UNTIL not in rows.column_names:
+        return [store.put(table, rows)]
+    untils = rows.column(UNTIL)
+    return [
+        store.put(table, rows.filter(pc.equal(untils, until)), until.as_py())
+        for until in pc.unique(untils)
+    ]
