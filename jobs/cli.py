@@ -1,0 +1,99 @@
+"""`midstream`, the one command.  A subcommand is a file in jobs/commands and a line here.
+
+Exit codes: 0 done, 1 failed, 2 bad input, 3 refused or nothing qualified.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version as installed
+from typing import Annotated
+
+import typer
+from typer._click.exceptions import ClickException  # typer has no public name for its base
+
+from jobs import show
+from jobs.commands.bench import PASS_ON, bench
+from jobs.commands.demo import demo
+from jobs.commands.doctor import doctor
+from jobs.commands.explain import explain
+from jobs.commands.optimize import optimize
+from jobs.commands.strategies import strategies
+from jobs.errors import InputError, MidstreamError
+
+DEBUG = "MIDSTREAM_DEBUG"
+"""Set to 1, errors show where in the program they come from."""
+
+app = typer.Typer(
+    name="midstream",
+    help="Changes the plan of a running Spark streaming query, midstream.",
+    epilog="Exit codes: 0 done, 1 failed, 2 bad input, 3 refused or nothing qualified.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command()(demo)
+app.command()(explain)
+app.command()(optimize)
+app.command()(strategies)
+app.command(context_settings=PASS_ON)(bench)
+app.command()(doctor)
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001  # typer calls it with the option's value
+    if asked:
+        typer.echo(f"midstream {installed('midstream')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; the exit code."""
+    try:
+        return int(app(args=list(arguments), prog_name="midstream", standalone_mode=False) or 0)
+    except (MidstreamError, ClickException, typer.Abort) as error:
+        if os.environ.get(DEBUG) == "1":
+            raise
+        problem = _problem(error)
+        show.error(problem, json="--json" in arguments)
+        return problem.code
+    except Exception as error:
+        if os.environ.get(DEBUG) == "1":
+            raise
+        advice = f"this is a defect; {DEBUG}=1 shows where it happened"
+        problem = MidstreamError(f"{type(error).__name__}: {error} ({advice})")
+        show.error(problem, json="--json" in arguments)
+        return problem.code
+
+
+def _problem(error: Exception) -> MidstreamError:
+    if isinstance(error, MidstreamError):
+        return error
+    if not isinstance(error, ClickException):
+        return MidstreamError("interrupted")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "midstream"
+    message = error.format_message().strip().rstrip(".")
+    return InputError(
+        f"{message}; see '{command} --help'", command.removeprefix("midstream").strip()
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""`midstream optimize`: search for a plan that stays within the budget."""
+
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs import show
+from jobs.commands.comparison import Run, report
+from jobs.commands.explain import draw
+from jobs.errors import InputError
+from jobs.words import unknown
+
+if TYPE_CHECKING:
+    from jobs.commands.task import Task
+    from optimizer.memo import Offer
+
+ALL = "all"
+
+
+def optimize(  # noqa: PLR0913  # options, each by its name
+    *,
+    workload: Annotated[
+        Path, typer.Option(help="Rates, selectivities and the budget.", show_default=False)
+    ],
+    strategy: Annotated[
+        str, typer.Option(help="One of `midstream strategies`, or all, side by side.")
+    ] = ALL,
+    job: Annotated[Path | None, typer.Option(help="Take the query from this job file.")] = None,
+    query: Annotated[str | None, typer.Option(help="Which of the job's queries.")] = None,
+    limit: Annotated[
+        float | None, typer.Option(min=0, help="Seconds after which a search takes what it has.")
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(help="Draw the chosen plan into this file, or all into a directory."),
+    ] = None,
+    json: show.Json = False,
+) -> int:
+    """Search for a plan within the budget; exit code 3 where none is found."""
+    names = chosen(strategy)
+    task = _task(workload, job, query)
+    runs = [timed(name, task, limit) for name in names]
+    if svg is not None:
+        _draw(runs, svg, task)
+    if json:
+        listed = [as_json(run) for run in runs]
+        show.as_json(listed if strategy == ALL else listed[0])
+    else:
+        report(runs, task)
+        if svg is not None:
+            show.note(f"The picture is in {svg}" if svg.suffix else f"The pictures are in {svg}")
+    return 0 if any(run.found.qualified for run in runs) else 3
+
+
+def chosen(strategy: str) -> list[str]:
+    """The strategies of that name."""
+    from optimizer.search import SEARCHES
+
+    if strategy == ALL:
+        return list(SEARCHES)
+    if strategy not in SEARCHES:
+        raise InputError(unknown("strategy", strategy, [*SEARCHES, ALL]), "--strategy")
+    return [strategy]
+
+
+def _task(workload: Path, job: Path | None, query: str | None) -> "Task":
+    from jobs.commands.task import from_job, from_workload
+    from jobs.specs import load
+
+    if job is not None:
+        return from_job(load(job), query, workload)
+    if query is not None:
+        raise InputError("a query is one of a job: give --job as well", "--query")
+    return from_workload(workload)
+
+
+def timed(strategy: str, task: "Task", limit: float | None) -> Run:
+    """Run one search; the clock is read here, as the optimizer has none."""
+    from optimizer.search import search
+
+    with show.progress(f"{strategy} over {len(task.query.aliases)} streams") as told:
+        begun = perf_counter()
+        end = inf if limit is None else begun + limit
+        found = search(strategy, task.memo(lambda: perf_counter() >= end, told))
+        return Run(found, perf_counter() - begun)
+
+
+def as_json(run: Run) -> dict[str, Any]:
+    """The result in the form that scripts rely on."""
+    found, total = run.found, run.found.chosen.total
+    return {
+        "strategy": found.strategy,
+        "qualified": found.qualified,
+        "binding": found.binding,
+        "reason": found.reason,
+        "complete": found.complete,
+        "plan": str(found.chosen.plan),
+        "cpu": total.cpu,
+        "memory_tuples": total.tuples,
+        "memory_bytes": total.bytes,
+        "examined": found.examined,
+        "seconds": run.seconds,
+        "front": [_point(offer) for offer in found.front],
+    }
+
+
+def _point(offer: "Offer") -> dict[str, Any]:
+    total = offer.total
+    return {
+        "plan": str(offer),
+        "cpu": total.cpu,
+        "memory_tuples": total.tuples,
+        "memory_bytes": total.bytes,
+    }
+
+
+def _draw(runs: Sequence[Run], path: Path, task: "Task") -> None:
+    for run in runs:
+        one = path if path.suffix else path / f"{run.found.strategy}.svg"
+        if path.suffix and len(runs) > 1:
+            raise InputError(
+                f"all strategies make several pictures: {path} must be a directory", "--svg"
+            )
+        draw(run.found.chosen, one, title=f"{task.name}: {run.found.strategy}", budget=task.budget)

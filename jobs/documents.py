@@ -1,0 +1,318 @@
+"""Files that people write: YAML or JSON in, checked models out, or errors that name line and field.
+
+A wrong file is answered with all that is wrong in it, each problem with the path of its field, what
+was found there and what is allowed.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from jobs.errors import InputError, Problem
+from jobs.words import close_to, found, one_of
+
+Loc = tuple[str | int, ...]
+"""The way to a field: `("streams", "flights", "schema")`."""
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's plain words, as most people expect them: `on` is a word, and 2e-7 is a number."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        """Refuse a key that comes twice: the first one would be lost without a word."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    problem = f"{key.value!r} is there twice"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
+    ("null", r"(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    ("int", r"[-+]?[0-9]+$", "-+0123456789"),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.?[0-9]*)(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's content, and where in the file each field stands."""
+
+    path: Path
+    data: Any
+    root: yaml.Node | None = field(default=None, repr=False)
+
+    def where(self, loc: Iterable[str | int] = ()) -> str:
+        """`airline.yaml:12: streams.flights.schema`."""
+        loc = tuple(loc)
+        line = self._line(loc)
+        place = f"{self.path}:{line}" if line else str(self.path)
+        return f"{place}: {dotted(loc)}" if loc else place
+
+    def _line(self, loc: Loc) -> int | None:
+        """The line of the field, or of what should contain it."""
+        if self.root is None or not loc:
+            return None
+        node, line = self.root, self.root.start_mark.line
+        for part in loc:
+            if (found := _child(node, part)) is None:
+                break
+            line, node = found
+        return int(line) + 1
+
+
+def dotted(loc: Iterable[str | int]) -> str:
+    """`streams.flights.schema`, `joins[0].between`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
+    return text.removeprefix(".")
+
+
+def _child(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(part):
+                return key.start_mark.line, value
+    elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part].start_mark.line, node.value[part]
+    return None
+
+
+def read(path: Path) -> Document:
+    """The document in a file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {(error.strerror or str(error)).lower()}", str(path)
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not text in UTF-8: byte {error.start} is wrong", str(path)) from None
+    try:
+        return _read_json(path, text) if path.suffix == ".json" else _read_yaml(path, text)
+    except RecursionError:
+        raise InputError("is nested too deeply", str(path)) from None
+
+
+def _read_json(path: Path, text: str) -> Document:
+    try:
+        return Document(path, json.loads(text))
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}"
+        raise InputError(f"is not JSON: {error.msg} (column {error.colno})", where) from None
+
+
+def _read_yaml(path: Path, text: str) -> Document:
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        data = None if root is None else loader.construct_document(root)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        column = f" (column {mark.column + 1})" if mark else ""
+        raise InputError(f"is not YAML: {error.problem}{column}", where) from None
+    except yaml.YAMLError as error:
+        raise InputError(f"is not YAML: {error}", str(path)) from None
+    finally:
+        loader.dispose()
+    return Document(path, data, root)
+
+
+# --- checking ------------------------------------------------------------------------------------
+
+_WRONG = "wrong"
+_EXPECTED = "expected"
+
+
+def expected(what: str) -> PydanticCustomError:
+    """The value is not what is allowed, which is `what`."""
+    return PydanticCustomError(_EXPECTED, "{what}", {"what": what})
+
+
+def wrong(problems: Mapping[Loc, str]) -> PydanticCustomError:
+    """Problems of fields below the one being checked."""
+    return PydanticCustomError(_WRONG, "wrong", {"problems": dict(problems)})
+
+
+class Model(BaseModel):
+    """An immutable mapping of a file; unknown fields are refused, and missing ones explained."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fields(cls, data: Any) -> Any:
+        """Names first: a field misspelt is both unknown and missing, and worth one message."""
+        if not isinstance(data, Mapping):
+            return data
+        allowed = {info.alias or name: info for name, info in cls.model_fields.items()}
+        problems: dict[Loc, str] = {}
+        meant = set()
+        for name in data:
+            if name not in allowed:
+                guess = close_to(str(name), [a for a in allowed if a not in data])
+                meant.add(guess)
+                hint = f"did you mean {guess}? " if guess else ""
+                problems[name,] = f"unknown field; {hint}allowed: {', '.join(allowed)}"
+        for name, info in allowed.items():
+            if info.is_required() and name not in data and name not in meant:
+                problems[name,] = f"missing; needed: {info.description or 'a value'}"
+        if problems:
+            raise wrong(problems)
+        return data
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def check(model: type[M], document: Document) -> M:
+    """The model of that document; its paths are relative to the document's directory."""
+    try:
+        return model.model_validate(document.data, context={"document": document})
+    except ValidationError as error:
+        problems = [p for e in error.errors(include_url=False) for p in _problems(e, document)]
+    first, *more = problems
+    raise InputError(first.error, first.where, more=more)
+
+
+def _problems(error: ErrorDetails, document: Document) -> Iterable[Problem]:
+    loc = _location(error["loc"], document.data)
+    if error["type"] == _WRONG:
+        for below, message in error["ctx"]["problems"].items():
+            yield Problem(message, document.where((*loc, *below)))
+    else:
+        if error["type"].startswith("union_tag_"):
+            loc = (*loc, "source")
+        yield Problem(_message(error), document.where(loc))
+
+
+def _location(loc: Loc, data: Any) -> Loc:
+    """Where pydantic says, without the names of union members and markers of keys."""
+    kept: list[str | int] = []
+    for part in loc:
+        if part == "[key]" or (isinstance(data, Mapping) and data.get("source") == part):
+            continue
+        kept.append(part)
+        try:
+            data = data[part]
+        except (LookupError, TypeError):
+            data = None
+    return tuple(kept)
+
+
+_WORDS = {
+    "string_type": "text",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "finite_number": "a finite number",
+    "model_attributes_type": "a mapping",
+}
+
+
+def _message(error: ErrorDetails) -> str:
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    if kind == _EXPECTED:
+        return f"found {found(value)}; allowed: {context['what']}"
+    if kind in _WORDS:
+        return f"found {found(value)}; allowed: {_WORDS[kind]}"
+    if kind == "union_tag_not_found":
+        return f"missing; allowed: {one_of(SOURCES)}"
+    if kind == "union_tag_invalid":
+        return _choice(str(context["tag"]), _quoted(context["expected_tags"]))
+    if kind == "literal_error":
+        return _choice(value, _quoted(context["expected"]))
+    if kind == "greater_than":
+        return f"found {found(value)}; allowed: a number above {context['gt']:g}"
+    if kind in ("greater_than_equal", "less_than_equal"):
+        limit = f"at least {context['ge']:g}" if "ge" in context else f"at most {context['le']:g}"
+        return f"found {found(value)}; allowed: a number of {limit}"
+    if kind == "too_short":
+        return f"found {found(value)}; allowed: at least {context['min_length']}"
+    return f"found {found(value)}; {error['msg'].lower()}"
+
+
+SOURCES = ("files", "delta", "generator", "kafka")
+"""Where a stream may come from."""
+
+
+def _choice(value: Any, allowed: list[str]) -> str:
+    guess = close_to(value, allowed) if isinstance(value, str) else None
+    hint = f"; did you mean {guess}?" if guess else ""
+    return f"found {found(value)}; allowed: {one_of(allowed)}{hint}"
+
+
+def _quoted(text: str) -> list[str]:
+    return re.findall(r"'([^']*)'", text)
+
+
+# --- common fields -------------------------------------------------------------------------------
+
+Number = Annotated[float, Field(strict=True)]
+Positive = Annotated[float, Field(strict=True, gt=0)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+
+
+def _resolved(value: str, info: ValidationInfo) -> str:
+    if not value.strip() or "\0" in value:
+        raise expected("a path, relative to this file, or an address such as s3://bucket/key")
+    if "://" in value:
+        return value
+    document: Document = (info.context or {})["document"]
+    return str((document.path.parent / value).resolve())
+
+
+Location = Annotated[str, AfterValidator(_resolved)]
+"""An absolute path, or an address."""
+
+_BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # fmt: skip
+
+
+def parse_bytes(text: str | float) -> float | None:
+    """The bytes that `30MB` or `2GiB` says; a bare number is one of bytes."""
+    if isinstance(text, int | float):
+        return None if isinstance(text, bool) else float(text)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", text)
+    if match is None or match[2] not in _BYTES:
+        return None
+    return float(match[1]) * _BYTES[match[2]]
+
+
+def parse_tuples(text: str | float) -> float | None:
+    """The tuples that `600 tuples` says."""
+    match = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*tuples?\s*", text) if isinstance(text, str) else None
+    )
+    return float(match[1]) if match else None

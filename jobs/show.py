@@ -1,0 +1,78 @@
+"""What people see in a terminal, and what programs read instead of it."""
+
+import json as json_text
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from jobs.errors import MidstreamError
+
+out = Console(highlight=False)
+"""What was asked for."""
+err = Console(stderr=True, highlight=False)
+"""Everything else: errors, progress, where files went."""
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+"""The option that every command has."""
+
+
+def as_json(data: Any) -> None:
+    """One JSON document, and nothing else, on standard output."""
+    typer.echo(json_text.dumps(data, indent=2, allow_nan=False))
+
+
+def error(problem: MidstreamError, *, json: bool) -> None:
+    """What is wrong, where, and what to do."""
+    if json:
+        as_json(problem.as_json)
+        return
+    for one in problem.problems:
+        line = Text.assemble(("midstream: ", "bold red"), str(one))
+        err.print(line, soft_wrap=True)
+        if one.detail:
+            err.print(Text(one.detail), soft_wrap=True)
+
+
+def heading(text: str) -> None:
+    """A line that begins something new."""
+    out.print()
+    out.print(Text(text, "bold"))
+
+
+def plain(text: str) -> None:
+    """Text as it is, lines longer than the terminal included."""
+    out.print(Text(text.rstrip("\n")), soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Something that matters less."""
+    out.print(Text(text, "dim"), soft_wrap=True)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], *, right: str = "") -> None:
+    """A table without lines; the columns named in `right` hold figures, the others may wrap."""
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    figures = right.split()
+    for name in columns:
+        if name in figures:
+            shown.add_column(name, justify="right", no_wrap=True)
+        else:
+            shown.add_column(name, overflow="fold")
+    for row in rows:
+        shown.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    out.print(shown)
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[int, int], None]]:
+    """A sign of life while something takes long, and how far it is; nothing where no one looks."""
+    if not err.is_terminal:
+        yield lambda _done, _total: None
+        return
+    with err.status(Text(text), spinner="dots") as status:
+        yield lambda done, total: status.update(Text(f"{text}: {done:,} of {total:,}"))

@@ -1,0 +1,363 @@
+"""The job file: streams, queries, budget and when to change plans, as immutable values.
+
+Light to import: no Spark, and no SQL parser until a query or a length of time is read.
+docs/examples/airline.yaml shows every field that most jobs need.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    model_validator,
+)
+
+from jobs.documents import (
+    Document,
+    Location,
+    Model,
+    Number,
+    Positive,
+    check,
+    expected,
+    parse_bytes,
+    parse_tuples,
+    read,
+    wrong,
+)
+from jobs.errors import InputError, RefusedError
+from jobs.words import unknown
+from optimizer.plan import Plan, PlanError, as_written, build
+from optimizer.plan import parse as parse_plan
+from optimizer.workload import Budget
+
+if TYPE_CHECKING:
+    from optimizer.query import Query, Stream
+
+# --- fields --------------------------------------------------------------------------------------
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+def _job_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name):
+        raise expected("a name such as airline-2: lower-case letters, digits and -, letter first")
+    return name
+
+
+def _stream_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+        raise expected("a name such as check_ins: lower-case letters, digits and _, letter first")
+    return name
+
+
+def _query_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", name):
+        raise expected("a name such as by-gate: lower-case letters, digits, - and _, letter first")
+    return name
+
+
+def _column_name(name: str) -> str:
+    if not re.fullmatch(r"[^\W\d]\w*", name):
+        raise expected("the name of a column")
+    return name
+
+
+def _duration(value: Any) -> Any:
+    from optimizer.query import QueryError
+    from optimizer.sql import parse_duration
+
+    if isinstance(value, timedelta):
+        return value
+    if not isinstance(value, str):
+        raise expected("a length of time such as 10 seconds or 5 minutes")
+    try:
+        return timedelta(microseconds=parse_duration(value))
+    except QueryError:
+        raise expected("a length of time such as 10 seconds or 5 minutes") from None
+
+
+def _positive_duration(value: timedelta) -> timedelta:
+    if not value:
+        raise expected("a length of time above zero")
+    return value
+
+
+def _never(value: Any) -> Any:
+    return None if value == "never" else _duration(value)
+
+
+def _memory(value: Any) -> Budget:
+    limit = Budget()
+    if isinstance(value, Budget):
+        return value
+    if isinstance(value, str | int | float):
+        if (tuples := parse_tuples(value)) is not None and tuples > 0:
+            return Budget(tuples=tuples)
+        if (size := parse_bytes(value)) is not None and size > 0:
+            return Budget(bytes=size)
+    if value is None:
+        return limit
+    raise expected("an amount such as 2GiB, 30MB or 600 tuples")
+
+
+def _plan(text: str) -> str:
+    try:
+        return str(parse_plan(text))
+    except PlanError as error:
+        raise expected(f"a plan such as ((f b) c); {error}") from None
+
+
+_WORDS = PlainSerializer(lambda value: None if value is None else f"{value // MICROSECOND} us")
+
+JobName = Annotated[str, AfterValidator(_job_name)]
+StreamName = Annotated[str, AfterValidator(_stream_name)]
+QueryName = Annotated[str, AfterValidator(_query_name)]
+ColumnName = Annotated[str, AfterValidator(_column_name)]
+Duration = Annotated[timedelta, BeforeValidator(_duration), _WORDS]
+PositiveDuration = Annotated[Duration, AfterValidator(_positive_duration)]
+Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Options = Mapping[str, str | int | float | bool]
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+class _Stream(Model):
+    """What every stream has, wherever its tuples come from."""
+
+    columns: Text = Field(
+        alias="schema", description="columns and their types, such as num STRING, ts TIMESTAMP"
+    )
+    event_time: ColumnName = Field(description="the column that tells when a tuple happened")
+    lateness: Duration = timedelta(0)
+    idle_after: Annotated[timedelta | None, BeforeValidator(_never), _WORDS] = None
+    options: Options = Field(default={})
+
+
+class FilesStream(_Stream):
+    """Files that appear in a directory."""
+
+    source: Literal["files"]
+    path: Location = Field(description="the directory in which files appear")
+    format: Literal["parquet", "json", "csv"] = Field(description="parquet, json or csv")
+
+
+class DeltaStream(_Stream):
+    """Rows appended to a Delta table."""
+
+    source: Literal["delta"]
+    path: Location = Field(description="the Delta table's directory")
+
+
+class KafkaStream(_Stream):
+    """Records of a topic; accepted, and refused when the job is to run."""
+
+    source: Literal["kafka"]
+    topic: Text = Field(description="the topic to read")
+    servers: Text = Field(description="the brokers, such as host:9092,other:9092")
+
+
+class Shift(Model):
+    """From some time on, a generated stream is another one."""
+
+    after: Duration = Field(description="how long after the start, such as 5 minutes")
+    rate: Positive | None = None
+    keys: Mapping[ColumnName, Count] = {}
+
+
+class Generator(Model):
+    """How made-up tuples look: how many, drawn from how many keys, changing when."""
+
+    rate: Positive = Field(description="tuples per second")
+    keys: Mapping[ColumnName, Count] = {}
+    """The number of different values of a column."""
+    drift: tuple[Shift, ...] = ()
+    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+
+
+class GeneratorStream(_Stream):
+    """Tuples made up at a steady rate; the same seed makes the same ones."""
+
+    source: Literal["generator"]
+    generator: Generator = Field(description="rate, keys, drift and seed of the tuples to make")
+
+
+StreamSpec = Annotated[
+    FilesStream | DeltaStream | GeneratorStream | KafkaStream, Field(discriminator="source")
+]
+
+# --- queries, budget, policy ---------------------------------------------------------------------
+
+
+class Sink(Model):
+    """Where results go."""
+
+    format: Literal["delta"] = "delta"
+    path: Location | None = None
+
+
+class QuerySpec(Model):
+    """A continuous query, and perhaps the plan to start with."""
+
+    sql: Text = Field(description="a SELECT over the streams")
+    window: Annotated[PositiveDuration | None, Field(description="for all pairs of streams")] = None
+    sink: Sink = Sink()
+    plan: Annotated[str, AfterValidator(_plan)] | None = None
+
+
+class BudgetSpec(Model):
+    """What the job's queries may use."""
+
+    cpu: Positive | None = None
+    memory: Annotated[Budget, BeforeValidator(_memory)] = Budget()
+
+    @property
+    def limits(self) -> Budget:
+        """As the optimizer counts it."""
+        cpu = Budget().cpu if self.cpu is None else self.cpu
+        return Budget(cpu, self.memory.tuples, self.memory.bytes)
+
+
+class Reoptimize(Model):
+    """When to look for a better plan, and when to move to it."""
+
+    strategy: Text = "two-layer"
+    drift: Annotated[Number, Field(ge=0)] = 0.2
+    windows: Count = 3
+    cooldown: Duration = timedelta(minutes=10)
+    horizon: PositiveDuration = timedelta(hours=1)
+    migration: Text = "auto"
+    approve: Annotated[bool, Field(strict=True)] = False
+
+
+class Job(Model):
+    """A running Spark application, as its file describes it."""
+
+    job: JobName = Field(description="the job's name, such as airline")
+    engine: Literal["spark", "duckdb"] = "spark"
+    storage: Location
+    trigger: PositiveDuration = timedelta(seconds=10)
+    streams: Annotated[Mapping[StreamName, StreamSpec], Field(min_length=1)] = Field(
+        description="the streams by name"
+    )
+    queries: Annotated[Mapping[QueryName, QuerySpec], Field(min_length=1)] = Field(
+        description="the queries by name"
+    )
+    budget: BudgetSpec = BudgetSpec()
+    reoptimize: Reoptimize = Reoptimize()
+    _document: Document = PrivateAttr()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_storage(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and "job" in data:
+            return {"storage": f".midstream/{data['job']}"} | dict(data)
+        return data
+
+    @model_validator(mode="after")
+    def _own_sinks(self) -> "Job":
+        owners: dict[str, str] = {}
+        for name in self.queries:
+            if (owner := owners.setdefault(self.sink(name), name)) != name:
+                raise wrong({("queries", name, "sink"): f"query {owner} writes there already"})
+        return self
+
+    def model_post_init(self, context: Any) -> None:
+        """Remember the file, so that later errors can name it."""
+        self._document = context["document"]
+
+    @property
+    def file(self) -> Path:
+        """Where the job is written down."""
+        return self._document.path
+
+    def sink(self, query: str) -> str:
+        """Where that query's results go; by default under the storage."""
+        return self.queries[query].sink.path or f"{self.storage}/results/{query}"
+
+    def stream(self, name: str) -> "Stream":
+        """The stream as the optimizer sees it."""
+        from optimizer.query import QueryError, Stream
+        from optimizer.sql import SqlError, parse_schema
+
+        spec = self.streams[name]
+        try:
+            columns = parse_schema(spec.columns)
+        except SqlError as error:
+            raise self._sql_error(error, "streams", name, "schema") from None
+        try:
+            return Stream(name, columns, spec.event_time)
+        except QueryError as error:
+            where = self._document.where(("streams", name, "event_time"))
+            there = ", ".join(column.name for column in columns)
+            raise InputError(f"{error}; there is {there}", where) from None
+
+    def query(self, name: str) -> "Query":
+        """The query as the optimizer sees it."""
+        from optimizer.query import QueryError
+        from optimizer.sql import SqlError, parse
+        from optimizer.window import WindowError
+
+        self._check_name(name)
+        spec = self.queries[name]
+        streams = {stream: self.stream(stream) for stream in self.streams}
+        window = None if spec.window is None else spec.window // MICROSECOND
+        try:
+            return parse(spec.sql, streams, window)
+        except SqlError as error:
+            raise self._sql_error(error, "queries", name, "sql") from None
+        except (QueryError, WindowError) as error:
+            raise InputError(str(error), self._document.where(("queries", name, "sql"))) from None
+
+    def plan(self, name: str) -> Plan:
+        """The plan to start with; by default the one that the query's text suggests."""
+        query = self.query(name)
+        text = self.queries[name].plan
+        try:
+            return build(query, parse_plan(text) if text else as_written(query))
+        except PlanError as error:
+            where = self._document.where(("queries", name, "plan"))
+            raise InputError(str(error), where) from None
+
+    def check(self) -> None:
+        """Read everything that `load` leaves for later: schemas, SQL, plans."""
+        for name in self.queries:
+            self.plan(name)
+
+    def check_runnable(self) -> None:
+        """Refuse what can be described but not run yet."""
+        for name, stream in self.streams.items():
+            if isinstance(stream, KafkaStream):
+                where = self._document.where(("streams", name, "source"))
+                raise RefusedError(
+                    "kafka is not supported yet; use files, delta or generator", where
+                )
+
+    def _check_name(self, query: str) -> None:
+        if query not in self.queries:
+            raise InputError(
+                unknown("query", query, self.queries), self._document.where(("queries",))
+            )
+
+    def _sql_error(self, error: Any, *loc: str) -> InputError:
+        where = f"{self._document.where(loc)}, line {error.line}, column {error.column}"
+        shown = error.pretty().partition("\n")[2]
+        return InputError(error.message, where, detail=shown)
+
+
+def load(path: Path) -> Job:
+    """The job of a file, its paths absolute; its SQL is read when it is asked for."""
+    return check(Job, read(path))
+
+
+def is_job(document: Document) -> bool:
+    """Whether a document looks like a job file; otherwise it is a workload."""
+    return isinstance(document.data, Mapping) and bool({"job", "queries"} & document.data.keys())
