@@ -22,7 +22,7 @@ def scalar(reader: Reader, node: exp.Expr) -> Typed:
     function = SCALARS[type(node)]
     arguments = list(node.iter_expressions())
     allowed = function.arguments * (len(arguments) if function.many else 1)
-    if not arguments or len(arguments) != len(allowed) or node.args.get("position"):
+    if not arguments or len(arguments) != len(allowed):
         raise reader.error(f"{function.name} takes {_count(function)}", node)
     read = [
         _argument(reader, node, argument, kinds)
@@ -150,7 +150,7 @@ def _moment(reader: Reader, node: exp.Cast, target: str) -> Typed:
 # --- aggregates ----------------------------------------------------------------------------------
 
 
-_MISPLACED = "cannot stand here: write it in SELECT, alone, with GROUP BY window(ts, size)"
+_MISPLACED = "cannot stand here: it needs SELECT with GROUP BY window(ts, size), and does not nest"
 
 
 def filtered(reader: Reader, node: exp.Expr) -> Typed:

@@ -138,9 +138,18 @@ def compare(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Ex
     if operator in {exp.EQ, exp.NEQ, exp.NullSafeEQ}:
         left, right = sorted((left, right), key=_order)
     if operator is not exp.NullSafeEQ and exp.Null in {type(left), type(right)}:
-        return exp.Null()
+        return _instead(left, right, exp.Null())
     known = _compared(operator, constant(left), constant(right))
-    return operator(this=left, expression=right) if known is None else exp.Boolean(this=known)
+    if known is None:
+        return operator(this=left, expression=right)
+    return _instead(left, right, exp.Boolean(this=known))
+
+
+def _instead(left: exp.Expr, right: exp.Expr, result: exp.Expr) -> exp.Expr:
+    """The result, where the operands stand."""
+    starts = [tree.meta["start"] for tree in (*left.walk(), *right.walk()) if "start" in tree.meta]
+    result.meta["start"] = min(starts, default=0)
+    return result
 
 
 def _compared(operator: type[exp.Expr], left: object, right: object) -> bool | None:

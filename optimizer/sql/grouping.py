@@ -78,7 +78,7 @@ def _check_group(source: Text, group: exp.Expr) -> None:
     for node in group.expressions:
         if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
             word = type(node).__name__.upper().replace("SETS", " SETS")
-            raise source.error(f"GROUP BY {word} is not supported", source.word(word.split()[0]))
+            raise source.error(f"GROUP BY {word} is not supported", source.word(word))
 
 
 def _is_window(node: exp.Expr) -> bool:

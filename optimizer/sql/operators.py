@@ -24,8 +24,7 @@ def column(reader: Reader, node: exp.Expr) -> Typed:
         return reader.read(node.this)
     scope = reader.scope
     ref = scope.resolve(node)
-    name = exp.Identifier(this=ref.name)
-    name.meta["start"] = scope.source.offset(node)
+    name = _located(reader, node, exp.Identifier(this=ref.name))
     tree = exp.Column(this=name, table=exp.Identifier(this=ref.alias) if ref.alias else None)
     declared = "TIMESTAMP" if ref.alias == RESULT else scope.types[ref]
     kind = kind_of(declared)
@@ -46,14 +45,20 @@ def literal(reader: Reader, node: exp.Expr) -> Typed:
     return Typed(node.copy(), Kind.DOUBLE if "e" in text.lower() else Kind.DECIMAL)
 
 
-def boolean(_: Reader, node: exp.Expr) -> Typed:
+def boolean(reader: Reader, node: exp.Expr) -> Typed:
     """TRUE or FALSE."""
-    return Typed(node.copy(), Kind.BOOLEAN)
+    return Typed(_located(reader, node, exp.Boolean(this=node.this)), Kind.BOOLEAN)
 
 
-def null(_: Reader, node: exp.Expr) -> Typed:
+def null(reader: Reader, node: exp.Expr) -> Typed:
     """NULL, of any kind."""
-    return Typed(node.copy(), Kind.NULL)
+    return Typed(_located(reader, node, exp.Null()), Kind.NULL)
+
+
+def _located(reader: Reader, node: exp.Expr, tree: exp.Expr) -> exp.Expr:
+    """The tree, where the node stands."""
+    tree.meta["start"] = reader.scope.source.offset(node)
+    return tree
 
 
 def interval(reader: Reader, node: exp.Expr) -> Typed:
@@ -106,8 +111,6 @@ def comparison(reader: Reader, node: exp.Expr) -> Typed:
 
 def between(reader: Reader, node: exp.Expr) -> Typed:
     """BETWEEN is two comparisons."""
-    if node.args.get("symmetric"):
-        raise reader.error("BETWEEN SYMMETRIC is not supported: order the bounds", node)
     value, low, high = (reader.read(node.args[name]) for name in ("this", "low", "high"))
     reader.comparable(value.kind, low.kind, node)
     reader.comparable(value.kind, high.kind, node)
@@ -146,7 +149,8 @@ def like(reader: Reader, node: exp.Expr) -> Typed:
     written = canonical.constant(pattern.tree)
     if not isinstance(written, str) or "\\" in written:
         raise reader.error("LIKE needs a pattern written out, without backslashes", node)
-    return Typed(exp.Like(this=value.tree, expression=pattern.tree), Kind.BOOLEAN)
+    tree = exp.Like(this=value.tree, expression=pattern.tree)
+    return Typed(canonical.negate(tree) if node.args.get("negate") else tree, Kind.BOOLEAN)
 
 
 # --- arithmetic ----------------------------------------------------------------------------------

@@ -103,10 +103,10 @@ def _named(scope: Scope, node: exp.Expr) -> Item:
 
 
 def words(node: exp.Expr) -> str:
-    """A name for an expression that has none: its words, without aliases of streams."""
+    """A name for an expression that has none: its words, without aliases and FILTERs."""
     if isinstance(node, exp.Column) and node.table.lower() != "window":
         return str(node.name)
-    tree = node.copy()
+    tree = node.transform(lambda part: part.this if isinstance(part, exp.Filter) else part)
     for column in list(tree.find_all(exp.Column)):
         if column.table.lower() != "window":
             column.set("table", None)

@@ -1,6 +1,6 @@
-"""CQL's windows, `[RANGE 5 MINUTES]` behind a stream: found among the tokens, and blanked.
+"""CQL's windows, `[RANGE 5 MINUTES]` behind a stream: taken out of the tokens.
 
-Spark's grammar does not know them.  Blanks of the same length keep every other position right.
+Spark's grammar does not know them.  The other tokens keep their places in the text.
 """
 
 from dataclasses import dataclass
@@ -31,23 +31,31 @@ class Range:
     length: int
 
 
-def take_ranges(source: Text) -> tuple[str, list[Range]]:
-    """The text without its windows, and the windows."""
-    text, found = source.text, []
-    tokens = source.tokens
-    for position, token in enumerate(tokens[:-1]):
-        if token.token_type != TokenType.L_BRACKET or not _opens(tokens[position + 1]):
-            continue
-        body = _body(source, position)
-        found.append(Range(tokens[position - 1].start, token.start, _length(source, body, token)))
-        end = tokens[position + len(body) + 1].end + 1
-        blank = "".join(c if c == "\n" else " " for c in text[token.start : end])
-        text = text[: token.start] + blank + text[end:]
-    return text, found
+def take_ranges(source: Text) -> tuple[list[Token], list[Range]]:
+    """The tokens without the windows, and the windows."""
+    kept: list[Token] = []
+    found: list[Range] = []
+    tokens, position = source.tokens, 0
+    while position < len(tokens):
+        token, after = tokens[position], tokens[position + 1 : position + 2]
+        if token.token_type == TokenType.L_BRACKET and after and _opens(*after):
+            body = _body(source, position)
+            name = kept[-1].start if kept else token.start
+            found.append(Range(name, token.start, _length(source, body, token)))
+            position += len(body) + 2
+        else:
+            kept.append(token)
+            position += 1
+    return kept, found
 
 
 def _opens(token: Token) -> bool:
-    return token.text.upper() in {"RANGE", *_REFUSED}
+    return _word(token) in {"RANGE", *_REFUSED}
+
+
+def _word(token: Token) -> str:
+    """The first word: the tokenizer takes PARTITION BY as one."""
+    return (token.text.upper().split() or [""])[0]
 
 
 def _body(source: Text, opening: int) -> list[Token]:
@@ -62,7 +70,7 @@ def _body(source: Text, opening: int) -> list[Token]:
 
 def _length(source: Text, body: list[Token], opening: Token) -> int:
     for token in body:
-        if reason := _REFUSED.get(token.text.upper()):
+        if reason := _REFUSED.get(_word(token)):
             raise source.error(reason, token.start)
     if len(body) != 3 or body[1].token_type != TokenType.NUMBER:
         raise source.error("write a window as [RANGE 5 MINUTES]", opening.start)

@@ -123,7 +123,7 @@ def _input(source: Text, table: exp.Table, declared: Mapping[str, Stream]) -> In
     stream = declared.get(name.lower())
     if stream is None:
         known = ", ".join(stream.name for stream in declared.values()) or "none"
-        raise source.error(f"no stream is called {name}: there is {known}", table.this)
+        raise source.error(f"no stream is called {name}: there is {known}", table)
     return Input(table.alias or stream.name, stream, table)
 
 

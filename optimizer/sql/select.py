@@ -23,8 +23,15 @@ from optimizer.window import Bounds, WindowError, close, ranges
 def parse(text: str, streams: Mapping[str, Stream], window: int | None = None) -> Query:
     """The query that the text means over these streams; `window`, in microseconds, bounds all."""
     source = Text(text)
-    blanked, windows = take_ranges(source)
-    select = check_select(source, source.parse(blanked))
+    try:
+        return _query(source, streams, window)
+    except RecursionError:
+        raise source.error("this is nested too deeply", 0) from None
+
+
+def _query(source: Text, streams: Mapping[str, Stream], window: int | None) -> Query:
+    tokens, windows = take_ranges(source)
+    select = check_select(source, source.parse(tokens))
     scope = from_clause(source, select, streams)
     scope, conditions = _conditions(scope, select)
     bounded, others = _split(scope, conditions)
@@ -98,7 +105,9 @@ def _using(scope: Scope, name: exp.Expr) -> tuple[dict[ColumnRef, ColumnRef], ex
 
 def _conjuncts(scope: Scope, condition: exp.Expr) -> Iterator[exp.Expr]:
     for part in canonical.flat(exp.And, condition):
-        if isinstance(part, exp.Null) or (isinstance(part, exp.Boolean) and not part.this):
+        if isinstance(part, exp.Null):
+            raise scope.source.error("a comparison with NULL is never true: write IS NULL", part)
+        if isinstance(part, exp.Boolean) and not part.this:
             raise scope.source.error(NEVER, part)
         if not isinstance(part, exp.Boolean):
             yield part

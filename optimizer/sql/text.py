@@ -1,9 +1,10 @@
 """The text being parsed: its tokens, where things are, and errors that point at them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import sqlglot
-from sqlglot import Token, TokenType, exp
+from sqlglot import Dialect, Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from optimizer.query import HOLE, QueryError
@@ -38,7 +39,7 @@ class Text:
         if HOLE in text:
             raise self.error("a NUL character is not SQL", text.index(HOLE))
         try:
-            self.tokens: list[Token] = list(sqlglot.tokenize(text, read=DIALECT))
+            self.tokens = _joined(text, sqlglot.tokenize(text, read=DIALECT))
         except SqlglotError:
             raise self.error(*self._unterminated()) from None
         if not self.tokens:
@@ -51,9 +52,13 @@ class Text:
         return SqlError(message, len(before), len(before[-1]) + 1, self.text)
 
     def offset(self, node: exp.Expr) -> int:
-        """Where the node begins, as far as its parts know."""
-        starts = (part.meta["start"] for part in node.walk() if "start" in part.meta)
-        return int(min(starts, default=0))
+        """Where the node begins, as far as its parts know, or else what is around it."""
+        known: exp.Expr | None = node
+        while known is not None:
+            if starts := [part.meta["start"] for part in known.walk() if "start" in part.meta]:
+                return int(min(starts))
+            known = known.parent
+        return 0
 
     def first(self, *kinds: TokenType) -> int:
         """Where the first token of one of those kinds begins."""
@@ -77,15 +82,14 @@ class Text:
         """Where the first of these words stands."""
         return next((t.start for t in self.tokens if t.text.upper() in words), 0)
 
-    def parse(self, blanked: str) -> exp.Expr:
-        """The syntax tree of the one statement; `blanked` is the text without CQL's windows."""
+    def parse(self, tokens: Sequence[Token]) -> exp.Expr:
+        """The syntax tree of the one statement, from these of its tokens."""
         self._check_statement()
+        parser = Dialect.get_or_raise(DIALECT).parser()
         try:
-            parsed = sqlglot.parse(blanked, read=DIALECT)
+            parsed = parser.parse(_functions(tokens), self.text)
         except ParseError as error:
             raise self._syntax_error(error) from None
-        except RecursionError:
-            raise self.error("this is nested too deeply", 0) from None
         statement = parsed[0]
         if statement is None:
             raise self.error("there is no SQL here", 0)
@@ -103,7 +107,7 @@ class Text:
             if any(kind != TokenType.SEMICOLON for kind in kinds[position:]):
                 following = self.tokens[position + 1].start
                 raise self.error("one statement a query: this begins a second one", following)
-        for one, other in zip(self.tokens, self.tokens[1:], strict=False):
+        for one, other in pairwise(self.tokens):
             if one.token_type == TokenType.COMMA and other.token_type == TokenType.FROM:
                 raise self.error("a column is missing behind this comma", one.start)
 
@@ -125,6 +129,33 @@ class Text:
     def _unterminated(self) -> tuple[str, int]:
         """The quote or comment that nothing closes: what the tokenizer does not tell."""
         return "a quote or a comment is not closed", _open_quote(self.text)
+
+
+def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
+    """The tokens, `'it''s'` as one: Spark takes a doubled quote for one of the text's own."""
+    made: list[Token] = []
+    for token in tokens:
+        last = made[-1] if made else token
+        strings = last.token_type == token.token_type == TokenType.STRING
+        if strings and last.end + 1 == token.start and text[last.start] == text[token.start]:
+            whole = f"{last.text}{text[token.start]}{token.text}"
+            made[-1] = _token(TokenType.STRING, whole, last, token.end)
+        else:
+            made.append(token)
+    return made
+
+
+def _token(kind: TokenType, text: str, like: Token, end: int) -> Token:
+    return Token(kind, text, like.line, like.col, like.start, end)
+
+
+def _functions(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, `window(` as a function's name: alone behind GROUP BY, the parser doubts it."""
+    made = list(tokens)
+    for position, (one, other) in enumerate(pairwise(tokens)):
+        if (one.token_type, other.token_type) == (TokenType.WINDOW, TokenType.L_PAREN):
+            made[position] = _token(TokenType.VAR, one.text, one, one.end)
+    return made
 
 
 def _open_quote(text: str) -> int:

@@ -45,6 +45,9 @@ class Reader:
         handler = self.handlers.get(type(node))
         if handler is None:
             raise self._unknown(node)
+        for name, value in node.args.items():
+            if value and name not in _PARTS:
+                raise self.error(f"{word(node)} with {name.upper()} is not supported", node)
         return handler(self, node)
 
     def condition(self, node: exp.Expr, clause: str) -> exp.Expr:
@@ -93,22 +96,15 @@ class Reader:
     # --- errors ----------------------------------------------------------------------------------
 
     def error(self, message: str, node: exp.Expr) -> SqlError:
-        """A refusal that points at the node, or at what surrounds it."""
-        known: exp.Expr | None = node
-        while known is not None and not any("start" in part.meta for part in known.walk()):
-            known = known.parent
-        return self.scope.source.error(message, known or 0)
+        """A refusal that points at the node."""
+        return self.scope.source.error(message, node)
 
     def _unknown(self, node: exp.Expr) -> SqlError:
         if not isinstance(node, exp.Func) or isinstance(node, exp.Connector):
             return self.error(f"{word(node)} is not supported", node)
         name = self._name(node)
-        at = self.scope.source.word(name.upper())
-        return (
-            self.scope.source.error(_reason(node, name), at)
-            if at
-            else self.error(_reason(node, name), node)
-        )
+        at = self.scope.source.word(name.upper()) or self.scope.source.offset(node)
+        return self.scope.source.error(_reason(node, name), at)
 
     def _name(self, node: exp.Func) -> str:
         """The function's name as written, if its place is known."""
@@ -155,7 +151,15 @@ _SYMBOLS: Mapping[type[exp.Expr], str] = {
     exp.Neg: "-",
     exp.DPipe: "||",
     exp.TimestampTrunc: "date_trunc",
+    exp.Case: "CASE",
 }
+
+_PARTS = frozenset(
+    {"this", "expression", "expressions", "table", "db", "catalog", "low", "high", "negate"}
+    | {"ifs", "true", "false", "default", "to", "unit", "start", "length", "replacement"}
+    | {"is_string", "big_int", "typed", "safe", "coalesce", "ignore_nulls"}
+)
+"""The parts of nodes that somebody reads, or that say nothing; any other would be lost."""
 
 _REASONS: Mapping[type[exp.Expr], str] = {
     exp.Window: "window functions (OVER) are not supported: GROUP BY window(ts, size, slide)",
