@@ -444,6 +444,8 @@ def as_written(query: Query) -> Tree:
 def build(query: Query, tree: Tree) -> Plan:
     """The plan of that tree: selects at the sources, columns dropped once nobody reads them."""
     root = _joined(query, tree)
+    if missing := [alias for alias in query.aliases if alias not in root.aliases]:
+        raise PlanError(f"{tree} leaves out {_list(missing)}")
     if query.grouping is not None:
         root = GroupBy(root, query.grouping)
     return Plan(query, Emit(root, query.output))
