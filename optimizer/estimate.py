@@ -21,7 +21,7 @@ from optimizer.plan import (
     Select,
     Source,
 )
-from optimizer.query import ColumnRef, Query
+from optimizer.query import ColumnRef, Grouping, Query
 from optimizer.window import MICROSECONDS, Bounds, WindowError, close, volume
 from optimizer.workload import Workload
 
@@ -138,11 +138,22 @@ class Estimator:
 
     def join(self, parts: Sequence[Estimate], columns: Iterable[ColumnRef]) -> Estimate:
         """What a join of these puts out, if those columns are kept of it."""
+        return self.joined(parts, self._width(columns))
+
+    def joined(self, parts: Sequence[Estimate], width: float) -> Estimate:
+        """What a join of these puts out, in tuples of that width."""
         mask, factor = parts[0].mask, parts[0].factor
         for part in parts[1:]:
             factor *= part.factor * self.crossing(mask, part.mask)
             mask |= part.mask
-        return self._combined(mask, factor, self._width(columns))
+        return self._combined(mask, factor, width)
+
+    def group(self, inside: Estimate, grouping: Grouping) -> Estimate:
+        """What a group-by puts out, and keeps: its groups, for each window that is open."""
+        groups = self.workload.groups
+        rate = groups * MICROSECONDS / grouping.slide
+        held = groups * grouping.size / grouping.slide
+        return Estimate(inside.mask, inside.factor, rate, held, 8.0 * len(grouping.names))
 
     def crossing(self, one: Mask, other: Mask) -> float:
         """The product of the selectivities between two sets of inputs."""
@@ -154,6 +165,10 @@ class Estimator:
             for bit, selectivity in self._neighbours[i]
             if other & bit
         )
+
+    def connected(self, one: Mask, other: Mask) -> bool:
+        """Whether any predicate is between two sets of inputs."""
+        return any(bit & other for i in bits(one) for bit, _ in self._neighbours[i])
 
     def partners(self, masks: Sequence[Mask]) -> list[dict[int, float]]:
         """For each set of inputs, its selectivity against those others it has predicates with."""
@@ -199,12 +214,7 @@ class Estimator:
             case Join():
                 return self.join(below, node.columns)
             case GroupBy(_, grouping):
-                (inside,) = below
-                groups = self.workload.groups
-                rate = groups * MICROSECONDS / grouping.slide
-                held = groups * grouping.size / grouping.slide
-                width = 8.0 * len(node.columns)
-                return Estimate(inside.mask, inside.factor, rate, held, width)
+                return self.group(below[0], grouping)
             case Project():
                 (inside,) = below
                 return self._combined(inside.mask, inside.factor, self._width(node.columns))
@@ -217,16 +227,25 @@ class Estimator:
         return Estimate(mask, factor, rate, factor * self.volumes.held(mask), width)
 
     def _width(self, columns: Iterable[ColumnRef]) -> float:
-        return sum(map(self._column_width, columns))
+        return sum(map(self.column_width, columns))
 
-    def _column_width(self, column: ColumnRef) -> float:
+    def column_width(self, column: ColumnRef) -> float:
         """The stream's observed width, shared among its columns by the size of their types."""
-        if not column.alias:
-            return 8.0
-        stream = self.query.streams[column.alias]
-        sizes = {c.name: type_size(c.type) for c in stream.columns}
-        share = self.workload.streams[column.alias].width / sum(sizes.values())
-        return sizes.get(column.name, 8.0) * share
+        return self._column_widths.get(column) or 8.0 * self._shares.get(column.alias, 1.0)
+
+    @cached_property
+    def _shares(self) -> dict[str, float]:
+        """Observed bytes of a stream for each byte that the types of its columns take."""
+        sizes = {a: sum(type_size(c.type) for c in s.columns) for a, s in self.query.inputs}
+        return {alias: self.workload.streams[alias].width / size for alias, size in sizes.items()}
+
+    @cached_property
+    def _column_widths(self) -> dict[ColumnRef, float]:
+        return {
+            ColumnRef(alias, column.name): type_size(column.type) * self._shares[alias]
+            for alias, stream in self.query.inputs
+            for column in stream.columns
+        }
 
 
 _SIZES = {"BOOLEAN": 1, "TINYINT": 1, "BYTE": 1, "SMALLINT": 2, "SHORT": 2, "INT": 4, "INTEGER": 4,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from optimizer.estimate import Estimate, Estimator
 from optimizer.plan import Combine, GroupBy, Join, Node, Order, Plan
+from optimizer.query import Grouping
 from optimizer.workload import Budget, Workload
 
 
@@ -67,11 +68,16 @@ def _cost(node: Node, estimates: dict[Node, Estimate], estimator: Estimator) -> 
         case Combine(below):
             return Cost(estimates[below].rate * rates.aggregate)
         case GroupBy(below, grouping):
-            windows = grouping.size / grouping.slide
-            state = estimates[node]
-            cpu = estimates[below].rate * windows * rates.aggregate + rates.statement
-            return Cost(cpu, state.held, state.held_bytes)
+            return group_cost(estimates[below], grouping, estimator)
     return Cost()
+
+
+def group_cost(below: Estimate, grouping: Grouping, estimator: Estimator) -> Cost:
+    """The cost of a group-by: every tuple enters each window that it falls into."""
+    rates = estimator.workload.rates
+    state = estimator.group(below, grouping)
+    cpu = below.rate * (grouping.size / grouping.slide) * rates.aggregate + rates.statement
+    return Cost(cpu, state.held, state.held_bytes)
 
 
 def join_cost(parts: Sequence[Estimate], orders: Sequence[Order], estimator: Estimator) -> Cost:

@@ -8,4 +8,4 @@ from optimizer.memo import Memo
 def as_written(memo: Memo) -> None:
     """Propose it."""
     first, *others = map(memo.leaf, memo.query.aliases)
-    memo.offer(reduce(lambda tree, leaf: memo.join((tree, leaf)), others, first).tree)
+    memo.offer(reduce(lambda part, leaf: memo.join((part, leaf)), others, first))
