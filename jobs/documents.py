@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -87,10 +88,11 @@ class Document:
         return int(line) + 1
 
 
-def dotted(loc: Iterable[str | int]) -> str:
+def dotted(loc: Loc) -> str:
     """`streams.flights.schema`, `joins[0].between`."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
-    return text.removeprefix(".")
+    plain = (isinstance(part, str) and re.fullmatch(r"[\w-]+", part) for part in loc)
+    parts = (f".{part}" if name else f"[{part!r}]" for part, name in zip(loc, plain, strict=True))
+    return "".join(parts).removeprefix(".")
 
 
 def _child(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
@@ -123,8 +125,8 @@ def _read_json(path: Path, text: str) -> Document:
     try:
         return Document(path, json.loads(text))
     except json.JSONDecodeError as error:
-        where = f"{path}:{error.lineno}"
-        raise InputError(f"is not JSON: {error.msg} (column {error.colno})", where) from None
+        message = f"cannot be read as JSON: {error.msg} (column {error.colno})"
+        raise InputError(message, f"{path}:{error.lineno}") from None
 
 
 def _read_yaml(path: Path, text: str) -> Document:
@@ -136,9 +138,9 @@ def _read_yaml(path: Path, text: str) -> Document:
         mark = error.problem_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         column = f" (column {mark.column + 1})" if mark else ""
-        raise InputError(f"is not YAML: {error.problem}{column}", where) from None
+        raise InputError(f"cannot be read as YAML: {error.problem}{column}", where) from None
     except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {error}", str(path)) from None
+        raise InputError(f"cannot be read as YAML: {error}", str(path)) from None
     finally:
         loader.dispose()
     return Document(path, data, root)
@@ -171,7 +173,9 @@ class Model(BaseModel):
         """Names first: a field misspelt is both unknown and missing, and worth one message."""
         if not isinstance(data, Mapping):
             return data
-        allowed = {info.alias or name: info for name, info in cls.model_fields.items()}
+        inherited = [name not in cls.__annotations__ for name in cls.model_fields]
+        fields = sorted(zip(inherited, cls.model_fields.items(), strict=True), key=itemgetter(0))
+        allowed = {info.alias or name: info for _, (name, info) in fields}
         problems: dict[Loc, str] = {}
         meant = set()
         for name in data:
@@ -215,10 +219,14 @@ def _problems(error: ErrorDetails, document: Document) -> Iterable[Problem]:
 def _location(loc: Loc, data: Any) -> Loc:
     """Where pydantic says, without the names of union members and markers of keys."""
     kept: list[str | int] = []
+    tagged = False
     for part in loc:
-        if part == "[key]" or (isinstance(data, Mapping) and data.get("source") == part):
+        tag = isinstance(data, Mapping) and data.get("source") == part
+        if part == "[key]" or (tag and not tagged):
+            tagged = True
             continue
         kept.append(part)
+        tagged = False
         try:
             data = data[part]
         except (LookupError, TypeError):
@@ -259,7 +267,7 @@ def _message(error: ErrorDetails) -> str:
         limit = f"at least {context['ge']:g}" if "ge" in context else f"at most {context['le']:g}"
         return f"found {found(value)}; allowed: a number of {limit}"
     if kind == "too_short":
-        return f"found {found(value)}; allowed: at least {context['min_length']}"
+        return f"found {found(value)}; allowed: at least one"
     return f"found {found(value)}; {error['msg'].lower()}"
 
 

@@ -18,6 +18,7 @@ from pydantic import (
     PrivateAttr,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from jobs.documents import (
     Document,
@@ -91,7 +92,16 @@ def _positive_duration(value: timedelta) -> timedelta:
 
 
 def _never(value: Any) -> Any:
-    return None if value == "never" else _duration(value)
+    try:
+        return None if value is None or value == "never" else _duration(value)
+    except PydanticCustomError:
+        raise expected("never, or a length of time such as 5 minutes") from None
+
+
+def _option(value: Any) -> Any:
+    if isinstance(value, str | int | float):
+        return value
+    raise expected("text, a number, true or false")
 
 
 def _memory(value: Any) -> Budget:
@@ -125,7 +135,8 @@ Duration = Annotated[timedelta, BeforeValidator(_duration), _WORDS]
 PositiveDuration = Annotated[Duration, AfterValidator(_positive_duration)]
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=1)]
-Options = Mapping[str, str | int | float | bool]
+Option = Annotated[str | int | float | bool, BeforeValidator(_option)]
+Options = Mapping[str, Option]
 
 # --- streams -------------------------------------------------------------------------------------
 
@@ -258,8 +269,8 @@ class Job(Model):
     @model_validator(mode="before")
     @classmethod
     def _default_storage(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and "job" in data:
-            return {"storage": f".midstream/{data['job']}"} | dict(data)
+        if isinstance(data, Mapping):
+            return {"storage": f".midstream/{data.get('job')}"} | dict(data)
         return data
 
     @model_validator(mode="after")
