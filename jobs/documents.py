@@ -259,7 +259,7 @@ def _message(error: ErrorDetails) -> str:
         return f"missing; allowed: {one_of(SOURCES)}"
     if kind == "union_tag_invalid":
         return _choice(str(context["tag"]), _quoted(context["expected_tags"]))
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         return _choice(value, _quoted(context["expected"]))
     if kind == "greater_than":
         return f"found {found(value)}; allowed: a number above {context['gt']:g}"

@@ -1,6 +1,6 @@
 """How error messages name what was found, what is allowed, and what was probably meant."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,10 +14,18 @@ def found(value: Any) -> str:
     if isinstance(value, Mapping):
         return "a mapping" if value else "an empty mapping"
     if isinstance(value, list | tuple):
-        return "a list" if value else "an empty list"
+        return _listed(value)
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:57] + "...")
     return str(value)
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """Short lists as they are written."""
+    if not values:
+        return "an empty list"
+    simple = all(isinstance(value, str | int | float) for value in values)
+    return f"[{', '.join(map(str, values))}]" if simple and len(values) <= 3 else "a list"
 
 
 def one_of(names: Iterable[str]) -> str:

@@ -86,10 +86,23 @@ def _stream_name(name: str) -> str:
     return name
 
 
+def _span(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    from optimizer.sql import parse_duration
+
+    try:
+        return parse_duration(value) / MICROSECONDS
+    except QueryError:
+        raise expected("seconds, or a length of time such as 5 minutes") from None
+
+
 Name = Annotated[str, AfterValidator(_stream_name)]
 Pair = Annotated[tuple[Name, Name], BeforeValidator(_two), AfterValidator(_pair)]
 Seconds = Annotated[float, Field(strict=True)]
 Interval = Annotated[tuple[Seconds, Seconds], BeforeValidator(_two), AfterValidator(_interval)]
+Span = Annotated[Positive, BeforeValidator(_span)]
+"""Seconds, or words such as 5 minutes."""
 NotNegative = Annotated[float, Field(strict=True, ge=0)]
 
 
@@ -98,7 +111,7 @@ class StreamFields(Model):
 
     rate: NotNegative = Field(description="tuples per second")
     width: Positive = 100.0
-    window: Positive | None = None
+    window: Span | None = None
     """Seconds that a tuple may be older than its partners: CQL's RANGE."""
     select: Share | None = None
     """The share of its tuples that pass its WHERE."""
@@ -125,8 +138,15 @@ class GroupFields(Model):
     combine: Mapping[Name, NotNegative] = {}
     by: Name | None = None
     """The stream whose key is grouped by, where the file makes the query; by default the first."""
-    size: Positive = 60.0
-    slide: Positive | None = None
+    size: Span = 60.0
+    slide: Span | None = None
+
+    @model_validator(mode="after")
+    def _overlap(self) -> Self:
+        if self.slide is not None and self.slide > self.size:
+            limit = f"found {self.slide:g}; allowed: at most the size, {self.size:g} seconds"
+            raise wrong({("slide",): limit})
+        return self
 
 
 class UnitCostFields(Model):
@@ -172,7 +192,7 @@ class BudgetFields(Model):
 class WorkloadFile(Model):
     """The whole file."""
 
-    window: Positive | None = None
+    window: Span | None = None
     bounds: tuple[BoundFields, ...] = ()
     streams: Annotated[Mapping[Name, StreamFields], Field(min_length=1)] = Field(
         description="the streams by name, each with its rate"
@@ -231,20 +251,22 @@ def of(document: Document, query: Query | None = None) -> tuple[Query, Workload,
         query = _query(file, document)
     else:
         _refuse_windows(file, document)
+    _check_selects(file, query, document)
     try:
-        workload = _workload(file, query)
+        workload = _workload(file)
         workload.check(query)
     except WorkloadError as error:
         raise InputError(str(error), str(document.path)) from None
     return query, workload, file.budget.budget()
 
 
-def _workload(file: WorkloadFile, query: Query) -> Workload:
+def _workload(file: WorkloadFile) -> Workload:
     group = file.group_by
+    by_stream = {n: s.select for n, s in file.streams.items() if s.select is not None}
     return Workload(
         streams={name: StreamLoad(s.rate, s.width) for name, s in file.streams.items()},
         joins={frozenset(join.between): join.selectivity for join in file.joins},
-        selects=_selects(file, query),
+        selects=by_stream | dict(file.selects),
         combine=dict(group.combine) if group else {},
         groups=group.groups if group else 1.0,
         method=file.join_method,
@@ -253,14 +275,12 @@ def _workload(file: WorkloadFile, query: Query) -> Workload:
     )
 
 
-def _selects(file: WorkloadFile, query: Query) -> dict[str, float]:
-    by_stream = {n: s.select for n, s in file.streams.items() if s.select is not None}
-    known = {*map(str, query.predicates), *query.aliases}
+def _check_selects(file: WorkloadFile, query: Query, document: Document) -> None:
+    selects = [str(p) for p in query.predicates if len(p.aliases) == 1]
     for name in file.selects:
-        if name not in known:
-            selects = [str(p) for p in query.predicates if len(p.aliases) == 1]
-            raise WorkloadError(unknown("select", name, selects))
-    return by_stream | dict(file.selects)
+        if name not in {*selects, *query.aliases}:
+            message = unknown("select or stream", name, [*selects, *query.aliases])
+            raise InputError(message, document.where(("selects", name)))
 
 
 def _refuse_windows(file: WorkloadFile, document: Document) -> None:
