@@ -206,11 +206,13 @@ def _connect(connector: type[exp.Connector], trees: Sequence[exp.Expr]) -> exp.E
 
 def flat(connector: type[exp.Connector], tree: exp.Expr) -> Iterator[exp.Expr]:
     """The operands of a chain of ANDs or ORs."""
-    if isinstance(tree, connector):
-        yield from flat(connector, tree.this)
-        yield from flat(connector, tree.expression)
-    else:
-        yield tree
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, connector):
+            waiting += (part.expression, part.this)
+        else:
+            yield part
 
 
 _NEGATED: Mapping[type[exp.Expr], type[exp.Expr]] = {

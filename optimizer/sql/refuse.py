@@ -5,6 +5,7 @@ from sqlglot import TokenType, exp
 from optimizer.sql.text import Text
 
 _SUBQUERY = "subqueries are not supported: join the streams themselves, or run two queries"
+_LATERAL = "LATERAL is not supported: a result has one row a match"
 _UNORDERED = "the result of a stream never ends, so it has no order"
 _SUPPORTED = {"expressions", "from_", "joins", "where", "group"}
 
@@ -71,15 +72,15 @@ def _decorated(statement: exp.Subquery) -> bool:
 
 def _check_subqueries(source: Text, statement: exp.Expr) -> None:
     for node in statement.walk():
-        at = source.offset(node)
         if isinstance(node, exp.Lateral) and not isinstance(node.parent, exp.Select):
-            where = source.last_before(at, TokenType.LATERAL)
-            raise source.error("LATERAL is not supported: a result has one row a match", where)
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            where = source.last_before(at, TokenType.L_PAREN)
-            raise source.error("joins within parentheses are not supported", where)
-        if isinstance(node, exp.Query) and node is not statement:
-            raise source.error(_SUBQUERY, source.last_before(at, TokenType.SELECT))
+            reason, opening = _LATERAL, TokenType.LATERAL
+        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            reason, opening = "joins within parentheses are not supported", TokenType.L_PAREN
+        elif isinstance(node, exp.Query) and node is not statement:
+            reason, opening = _SUBQUERY, TokenType.SELECT
+        else:
+            continue
+        raise source.error(reason, source.last_before(source.offset(node), opening))
 
 
 def check_join(source: Text, join: exp.Join) -> None:
