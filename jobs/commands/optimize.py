@@ -42,6 +42,7 @@ def optimize(  # noqa: PLR0913  # options, each by its name
 ) -> int:
     """Search for a plan within the budget; exit code 3 where none is found."""
     names = chosen(strategy)
+    _check_svg(svg, names)
     task = _task(workload, job, query)
     runs = [timed(name, task, limit) for name in names]
     if svg is not None:
@@ -118,11 +119,13 @@ def _point(offer: "Offer") -> dict[str, Any]:
     }
 
 
+def _check_svg(path: Path | None, names: Sequence[str]) -> None:
+    if path is not None and path.suffix and len(names) > 1:
+        message = f"all strategies make several pictures: {path} must be a directory"
+        raise InputError(message, "--svg")
+
+
 def _draw(runs: Sequence[Run], path: Path, task: "Task") -> None:
     for run in runs:
         one = path if path.suffix else path / f"{run.found.strategy}.svg"
-        if path.suffix and len(runs) > 1:
-            raise InputError(
-                f"all strategies make several pictures: {path} must be a directory", "--svg"
-            )
         draw(run.found.chosen, one, title=f"{task.name}: {run.found.strategy}", budget=task.budget)
