@@ -122,13 +122,13 @@ def outline(node: Node, above: Node | None = None) -> Shown:
     return Shown(core, node, tuple(reversed(selects)), inputs, state)
 
 
-def probe_orders(shown: Shown) -> list[str]:
+def probe_orders(shown: Shown) -> list[list[str]]:
     """How new tuples of each input go through the states of the others."""
     if not isinstance(shown.node, Join):
         return []
     names = [part.name for part in shown.inputs]
     return [
-        " → ".join([names[position], *(names[other] for other in order)])
+        [names[position], *(names[other] for other in order)]
         for position, order in enumerate(shown.node.orders)
     ]
 
@@ -254,7 +254,8 @@ def describe(shown: Shown, priced: Priced) -> str:
     """An operator in a line."""
     match shown.node:
         case Source(alias, stream) as source:
-            return "  ".join(filter(None, (alias, stream.name, window_of(source, priced))))
+            name = stream.name if stream.name != alias else ""
+            return "  ".join(filter(None, (alias, name, window_of(source, priced))))
         case Join(parts, predicates, place=place):
             kind = "join" if len(parts) == 2 else f"{len(parts)}-way join"
             on = " AND ".join(map(str, predicates)) or "no predicate: every pair within the windows"
@@ -277,7 +278,7 @@ def _at(place: str) -> str:
 def _details(shown: Shown) -> list[str]:
     where = [f"where {predicate}" for predicate in shown.selects]
     orders = probe_orders(shown)
-    return where + [f"probes {order}" for order in orders if len(orders) > 2]
+    return where + [f"probes {' → '.join(order)}" for order in orders if len(orders) > 2]
 
 
 def _figures(shown: Shown, priced: Priced) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def _tooltip(shown: Shown) -> str:
         case Source(alias, stream):
             lines = [f"{alias}: {stream.name}"]
         case Join(_, predicates):
-            lines = [shown.name, *map(str, predicates), *probe_orders(shown)]
+            lines = [shown.name, *map(str, predicates), *map(" → ".join, probe_orders(shown))]
         case GroupBy(_, grouping) | Combine(_, grouping):
             lines = [*map(str, grouping.keys), *map(str, grouping.aggregates)]
         case Emit(_, output):
