@@ -126,8 +126,11 @@ def label(x: float, y: float, line: Line, ink: str = INK, anchor: str = "middle"
 
 def escape(text: str) -> str:
     """XML text; what XML cannot hold is replaced."""
-    plain = "".join("\ufffd" if category(c) in ("Cc", "Cs") and c != "\n" else c for c in text)
-    return html.escape(plain)
+    return html.escape("".join(c if _printable(c) else "\ufffd" for c in text))
+
+
+def _printable(character: str) -> bool:
+    return character == "\n" or category(character) not in {"Cc", "Cs", "Cn"}
 
 
 def arrow(x: float, y: float) -> str:
