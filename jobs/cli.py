@@ -90,9 +90,9 @@ def _problem(error: Exception) -> MidstreamError:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "midstream"
     message = error.format_message().strip().rstrip(".")
-    return InputError(
-        f"{message}; see '{command} --help'", command.removeprefix("midstream").strip()
-    )
+    see = " See" if message.endswith("?") else "; see"
+    where = command.removeprefix("midstream").strip()
+    return InputError(f"{message}{see} '{command} --help'", where)
 
 
 if __name__ == "__main__":

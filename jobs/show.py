@@ -49,6 +49,16 @@ def plain(text: str) -> None:
     out.print(Text(text.rstrip("\n")), soft_wrap=True)
 
 
+def tree(text: str) -> None:
+    """A plan; on a terminal, lines are cut at its edge rather than wrapped."""
+    for line in text.rstrip("\n").split("\n"):
+        style = "bold" if line.endswith("heaviest") else ""
+        if out.is_terminal:
+            out.print(Text(line, style), no_wrap=True, overflow="ellipsis")
+        else:
+            out.print(Text(line), soft_wrap=True)
+
+
 def note(text: str) -> None:
     """Something that matters less."""
     out.print(Text(text, "dim"), soft_wrap=True)

@@ -304,7 +304,7 @@ PASSES = "passes"
 
 def key(one: str, other: str) -> str:
     """The column on which two made-up streams are joined."""
-    return "_".join(sorted((one, other))).lower() + "_key"
+    return "_".join(sorted((one, other))).lower()
 
 
 def _query(file: WorkloadFile, document: Document) -> Query:

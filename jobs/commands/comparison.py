@@ -33,7 +33,7 @@ def report(runs: Sequence[Run], task: "Task") -> None:
     side_by_side(runs, task.budget)
     if len(runs) == 1:
         show.heading("Plan")
-        show.plain(as_text(runs[0].found.chosen))
+        show.tree(as_text(runs[0].found.chosen))
     front(runs, task.budget)
     if not any(run.found.qualified for run in runs):
         show.heading("No plan within the budget")

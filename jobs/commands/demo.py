@@ -60,10 +60,9 @@ class Stage:
 
     @cached_property
     def best(self) -> "Run":
-        """The one whose plan leaves most room within the budget."""
-        from jobs.commands.comparison import strain
-
-        return min(self.runs, key=lambda run: strain(run.found.chosen.total, self.task.budget))
+        """What the strategy that the job uses has found."""
+        wanted = self.job.reoptimize.strategy
+        return next(run for run in self.runs if run.found.strategy == wanted)
 
 
 def demo(
@@ -119,7 +118,7 @@ def the_plan(stage: Stage) -> None:
     from jobs.commands.explain import draw
     from optimizer.explain import as_text
 
-    show.plain(as_text(stage.written))
+    show.tree(as_text(stage.written))
     draw(
         stage.written,
         stage.pictures / "as-written.svg",
@@ -174,7 +173,7 @@ def the_pictures(stage: Stage) -> None:
     """Where to look next."""
     for path in sorted(stage.pictures.glob("*.svg")):
         show.plain(f"  {path}")
-    show.note("Running the job, and changing its plan while it runs, comes next: see CHANGELOG.md.")
+    show.note("Still to come: running the job, and changing its plan while it runs.")
 
 
 Act = Callable[[Stage], None]

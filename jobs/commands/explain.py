@@ -41,7 +41,7 @@ def explain(
     if json:
         show.as_json({"query": task.name} | as_json(priced))
         return
-    show.plain(as_text(priced))
+    show.tree(as_text(priced))
     if priced.workload.assumed:
         show.note("Rates and selectivities are assumed: --workload FILE gives others.")
     if svg is not None:

@@ -1,0 +1,90 @@
+"""`midstream run`: the streaming job, a line a batch, until it is told to stop."""
+
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from jobs import show, specs
+
+if TYPE_CHECKING:
+    from jobs.engine.progress import Progress
+
+JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="A job file.", show_default=False)]
+
+
+def run(
+    file: JobFile,
+    *,
+    until_caught_up: Annotated[
+        bool, typer.Option("--until-caught-up", help="End when nothing is left to read.")
+    ] = False,
+    batches: Annotated[
+        int | None, typer.Option(min=1, help="End after that many batches.", show_default=False)
+    ] = None,
+    json: show.Json = False,
+) -> None:
+    """Run a job. SIGTERM or Ctrl-C ends it after the batch under way; run again, it goes on."""
+    job = specs.load(file)
+    from jobs.streaming import Extent
+    from jobs.streaming import run as run_job
+
+    say = _line if json else _say
+    run_job(job, Extent(until_caught_up, batches), lambda progress: say(summary(progress)))
+
+
+def summary(progress: "Progress") -> dict[str, Any]:
+    """A batch in figures."""
+    streams = progress.streams.values()
+    plans = notation(progress)
+    return {
+        "batch": progress.batch,
+        "plan": "; ".join(plans.values()),
+        "rows": sum(flow.rows for flow in streams),
+        "late": sum(flow.late for flow in streams),
+        "rejected": sum(flow.rejected for flow in streams),
+        "results": sum(progress.results.values()),
+        "state_rows": sum(work.state_rows for work in progress.operators.values()),
+        "ms": round(sum(progress.ms.values()), 1),
+        "plans": plans,
+        "results_of": dict(progress.results),
+        "watermark": progress.watermark,
+    }
+
+
+def notation(progress: "Progress") -> dict[str, str]:
+    """Each query's plan as people write it."""
+    return {query: _tree(plan) for query, plan in progress.plans.items()}
+
+
+def _tree(plan: dict[str, Any]) -> str:
+    """The joins of a plan's JSON, without a query to check them against."""
+    below = [_tree(part) for part in plan.get("inputs", ())]
+    match plan["op"]:
+        case "source":
+            return str(plan["alias"])
+        case "combine":
+            return f"{below[0]}+"
+        case "join":
+            return f"({' '.join(below)})" + (f"@{plan['place']}" if plan.get("place") else "")
+    return below[0]
+
+
+def _line(batch: dict[str, Any]) -> None:
+    typer.echo(dumps(batch))
+
+
+def _say(batch: dict[str, Any]) -> None:
+    aside = "".join(f"  {batch[kind]:,} {kind}" for kind in ("late", "rejected") if batch[kind])
+    show.out.print(
+        Text.assemble(
+            (f"batch {batch['batch']:>5}  ", "bold"),
+            f"{batch['rows']:>9,} rows  {batch['results']:>9,} results  "
+            f"{batch['state_rows']:>9,} in state  {batch['ms']:>8,.0f} ms",
+            (aside, "yellow"),
+            (f"  {batch['plan']}", "dim"),
+        ),
+        soft_wrap=True,
+    )
