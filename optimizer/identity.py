@@ -8,6 +8,7 @@ streams do not matter, so they are replaced by canonical ones.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby, permutations, product
 from typing import Any
@@ -29,8 +30,9 @@ class Identity:
         return f"{self.names[column.alias]}.{column.name}" if column.alias else column.name
 
 
+@lru_cache(maxsize=4096)
 def identity(node: Node) -> Identity:
-    """The identity of what that operator computes."""
+    """The identity of what that operator computes; lowering asks for the same one many times."""
     content, names = min(
         ((_content(node, names), names) for names in _namings(node)), key=lambda named: named[0]
     )

@@ -238,7 +238,8 @@ class GroupBy(Unary):
         expressions += [
             e for a in self.grouping.aggregates if a not in combined for e in a.expressions
         ]
-        self._reads({self.grouping.time, *(c for e in expressions for c in e.columns)})
+        read = {column for e in expressions for column in e.columns if column.alias != RESULT}
+        self._reads(read | {self.grouping.time})
 
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
