@@ -7,6 +7,7 @@ rows go to tables of their own.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp, parse_one
 
@@ -121,5 +122,7 @@ def _or_always(watermark: int | None) -> int:
     return ALWAYS if watermark is None else watermark
 
 
+@lru_cache(maxsize=256)
 def _parse(text: str) -> exp.Query:
+    """The statement of that text, the same in every batch."""
     return parse_one(text, read="spark").assert_is(exp.Query)

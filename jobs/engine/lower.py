@@ -7,8 +7,8 @@ writes it for the executor that runs it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import gcd
 
 from sqlglot import exp, parse_one
@@ -104,8 +104,8 @@ def lower(plans: Mapping[str, Plan], bucket: int) -> Program:
         for node in walk(plan.root):
             for operator in _operators(plan.query, node, bucket):
                 known = operators.get(operator.key)
-                if known is None or known.retention < operator.retention:
-                    operators[operator.key] = operator
+                kept = max(operator.retention, known.retention if known else 0)
+                operators[operator.key] = replace(known or operator, retention=kept)
         outputs.append(_output(name, plan))
     return Program(tuple(operators.values()), tuple(outputs))
 
@@ -168,7 +168,9 @@ def _sql(expression: Expression, scope: Scope) -> str:
     return expression.sql(scope)
 
 
+@lru_cache(maxsize=256)
 def _parse(text: str) -> exp.Query:
+    """The statement of that text; parsing is slow, and a restart meets the same texts again."""
     return parse_one(text, read="spark").assert_is(exp.Query)
 
 
@@ -459,7 +461,7 @@ def _whole(aggregate: Aggregate) -> str:
 # --- dialects ------------------------------------------------------------------------------------
 
 
-@cache
+@lru_cache(maxsize=256)
 def render(statement: exp.Query, dialect: str) -> str:
     """The text of a statement for an executor; parameters stay as they are."""
     return statement.sql(dialect=dialect)

@@ -5,10 +5,11 @@ anywhere and run again: what it decided is read back, what it committed is skipp
 lies strictly before it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from time import perf_counter
 from typing import Any
@@ -59,18 +60,20 @@ class _Batch:
     flows: dict[str, Flow] = field(default_factory=dict)
     watermark: int | None = None
     written: dict[str, list[File]] = field(default_factory=dict)
+    begun: list["_Write"] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    """What each table gets of this batch, also where an interrupted run of it wrote that."""
     took: dict[str, float] = field(default_factory=dict)
     """Milliseconds, by phase and by operator."""
 
 
 @dataclass(frozen=True)
 class _Write:
-    """A relation that becomes part of a table."""
+    """A relation that becomes part of a table; without files, it did in an interrupted run."""
 
     relation: str
     table: str
-    batch: bool = True
-    """Whether its rows say which batch wrote them."""
+    files: Callable[[], list[File]] | None
 
 
 class Engine:
@@ -110,14 +113,16 @@ class Engine:
             )
         batch = _Batch(number, self._decide(number))
         with self._timed(batch, "ingest"):
-            intakes = self._ingest(batch, inputs)
+            for intake in self._ingest(batch, inputs):
+                for relation in intake.aside:
+                    self._write(batch, relation, relation.replace("_", "/", 1))
         with self._timed(batch, "operators"):
             for operator in self.program.operators:
                 self._operate(batch, operator)
         with self._timed(batch, "results"):
             emitted = {output.query: self._emit(batch, output) for output in self.program.outputs}
         with self._timed(batch, "write"):
-            self._write(batch, self._writes(intakes))
+            self._commit(batch)
         self.progress = self._done(batch, emitted)
         self._step("progress")
         record(self.store, PROGRESS, self.progress)
@@ -161,52 +166,54 @@ class Engine:
                 schema = self.executor.schema(operator.relation).append(pa.field(BATCH, pa.int64()))
                 self.store.create(state_table(operator), schema)
                 self._open(operator, state_table(operator))
+            if operator.kept:
+                self._write(batch, operator.relation, state_table(operator))
 
     def _emit(self, batch: _Batch, output: Output) -> int | None:
         relation = f"out_{output.query}"
-        if output.horizon is None:
-            self.executor.run(relation, output.statement)
-            return None
-        done = self.progress.emitted.get(output.query, ALWAYS)
-        until = done if batch.watermark is None else max(done, batch.watermark - output.horizon)
-        self.executor.run(relation, output.statement, {FROM: done, TO: until})
+        until = self._emits_until(batch, output)
+        parameters = None
+        if until is not None:
+            parameters = {FROM: self.progress.emitted.get(output.query, ALWAYS), TO: until}
+        self.executor.run(relation, output.statement, parameters)
+        self._write(batch, relation, result_table(output.query), mark=False)
         return until
 
-    def _writes(self, intakes: Iterable[Intake]) -> Iterator[_Write]:
-        for operator in self.program.operators:
-            if operator.kept:
-                yield _Write(operator.relation, state_table(operator))
-        for output in self.program.outputs:
-            yield _Write(f"out_{output.query}", result_table(output.query), batch=False)
-        for intake in intakes:
-            for relation in intake.aside:
-                yield _Write(relation, relation.replace("_", "/", 1))
+    def _emits_until(self, batch: _Batch, output: Output) -> int | None:
+        """The end of the windows that this batch completes."""
+        if output.horizon is None:
+            return None
+        done = self.progress.emitted.get(output.query, ALWAYS)
+        return done if batch.watermark is None else max(done, batch.watermark - output.horizon)
 
-    def _write(self, batch: _Batch, writes: Iterable[_Write]) -> None:
-        def carry_out(write: _Write) -> None:
-            batch.written[write.table] = self._write_one(batch.number, write)
+    def _write(self, batch: _Batch, relation: str, table: str, *, mark: bool = True) -> None:
+        """Begin to write a relation, unless an interrupted run of this batch has committed it.
 
-        run = map if self._pool is None else self._pool.map
-        list(run(carry_out, writes))
-
-    def _write_one(self, number: int, write: _Write) -> list[File]:
-        """Bring a relation into its table, unless an interrupted run of this batch already did."""
-        store, table = self.store, write.table
-        if store.exists(table) and store.last_batch(table) >= number:
-            return []
+        `mark` has each row say which batch wrote it.
+        """
+        store, files = self.store, None
         if not store.exists(table):
-            schema = self.executor.schema(write.relation)
-            store.create(
-                table, schema.append(pa.field(BATCH, pa.int64())) if write.batch else schema
-            )
-        self._step(f"write:{table}")
-        files = self.executor.write(
-            write.relation, store, table, number if write.batch else None
-        )  # fmt: skip
+            schema = self.executor.schema(relation)
+            store.create(table, schema.append(pa.field(BATCH, pa.int64())) if mark else schema)
+        if store.last_batch(table) < batch.number:
+            self._step(f"write:{table}")
+            files = self.executor.write(relation, store, table, batch.number if mark else None)
+        batch.begun.append(_Write(relation, table, files))
+
+    def _commit(self, batch: _Batch) -> None:
+        run = map if self._pool is None else self._pool.map
+        list(run(partial(self._commit_one, batch), batch.begun))
+
+    def _commit_one(self, batch: _Batch, write: _Write) -> None:
+        """Bring what has been written into its table."""
+        files = write.files() if write.files else []
         if files:
-            self._step(f"commit:{table}")
-            store.commit(table, files, number)
-        return files
+            self._step(f"commit:{write.table}")
+            self.store.commit(write.table, files, batch.number)
+        batch.written[write.table] = files
+        batch.rows[write.table] = (
+            sum(file.rows for file in files) if write.files else self.executor.count(write.relation)
+        )
 
     def _done(self, batch: _Batch, emitted: Mapping[str, int | None]) -> Progress:
         operators = {}
@@ -214,7 +221,7 @@ class Engine:
             files = batch.written.get(state_table(operator), [])
             kept = [*self._files.get(operator.key, []), *files]
             operators[operator.key] = Work(
-                rows=sum(file.rows for file in files),
+                rows=batch.rows.get(state_table(operator), 0),
                 state_rows=sum(file.rows for file in kept),
                 state_bytes=sum(file.bytes for file in kept),
                 ms=round(batch.took[operator.key], 3),
@@ -224,10 +231,7 @@ class Engine:
             watermark=batch.watermark,
             streams=batch.flows,
             operators=operators,
-            results={
-                o.query: sum(f.rows for f in batch.written[result_table(o.query)])
-                for o in self.program.outputs
-            },
+            results={o.query: batch.rows[result_table(o.query)] for o in self.program.outputs},
             emitted={query: until for query, until in emitted.items() if until is not None},
             plans={name: to_json(plan.root) for name, plan in self.job.plans.items()},
             queries={name: fingerprint(plan.query) for name, plan in self.job.plans.items()},

@@ -46,6 +46,12 @@ class Store(Protocol):
     def exists(self, table: str) -> bool:
         """Whether there is such a table."""
 
+    def location(self, table: str) -> Path | None:
+        """The directory where an executor may write files of a table; none if there is no disk."""
+
+    def schema(self, table: str) -> pa.Schema:
+        """The columns of a table."""
+
     def last_batch(self, table: str) -> int:
         """The newest batch committed to a table; -1 if none."""
 
@@ -87,6 +93,12 @@ class DeltaStore:
     def path(self, table: str) -> Path:
         """Where a table is."""
         return self.root / table
+
+    def location(self, table: str) -> Path | None:
+        return self.path(table)
+
+    def schema(self, table: str) -> pa.Schema:
+        return pa.schema(self.table(table).schema().to_arrow())
 
     def table(self, name: str) -> DeltaTable:
         """The table as of its newest version."""
@@ -189,6 +201,12 @@ class MemoryStore:
 
     def exists(self, table: str) -> bool:
         return table in self._tables
+
+    def location(self, table: str) -> Path | None:  # noqa: ARG002
+        return None
+
+    def schema(self, table: str) -> pa.Schema:
+        return self._tables[table].schema
 
     def last_batch(self, table: str) -> int:
         return self._tables[table].batch if table in self._tables else -1

@@ -1,6 +1,6 @@
 """What runs the statements of a batch.  Nothing above this interface knows which engine it is."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -9,6 +9,9 @@ from sqlglot import exp
 from jobs.engine.store import File, Store
 
 Parameters = Mapping[str, int]
+
+Written = Callable[[], list[File]]
+"""Waits for files to be written."""
 
 
 class Executor(Protocol):
@@ -31,8 +34,11 @@ class Executor(Protocol):
     def schema(self, relation: str) -> pa.Schema:
         """The columns of a relation, as its table should have them."""
 
-    def write(self, relation: str, store: Store, table: str, batch: int | None) -> list[File]:
-        """Write a relation to files of a table, each row with the batch if that is given."""
+    def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
+        """Begin to write a relation to files of a table, each row with the batch if it is given.
+
+        The writing may go on while other statements run; what is returned waits for its end.
+        """
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         """Make what a table holds of the batches before that one readable by the state's name."""

@@ -1,5 +1,6 @@
 """DuckDB in process: states are copies in memory, loaded from their tables after a restart."""
 
+import re
 from typing import Any
 
 import duckdb
@@ -7,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from jobs.engine.executors import Parameters
+from jobs.engine.executors import Parameters, Written
+from jobs.engine.lower import render
 from jobs.engine.store import BATCH, UNTIL, File, Store, put_partitions
 
 _SETTINGS = """
@@ -17,6 +19,10 @@ SET disabled_optimizers = 'join_order';
 CREATE MACRO timestamp_micros(t) AS make_timestamp(CAST(t AS BIGINT)) AT TIME ZONE 'UTC';
 """
 """The plan says in which order states are probed: DuckDB must not choose its own."""
+
+
+_PARAMETER = re.compile(r"\$(\w+)")
+"""How a parameter stands in DuckDB's text; it takes none that it does not find there."""
 
 
 class DuckExecutor:
@@ -35,9 +41,10 @@ class DuckExecutor:
     def run(
         self, relation: str, statement: exp.Query, parameters: Parameters | None = None
     ) -> None:
-        filled = exp.replace_placeholders(statement, **parameters) if parameters else statement
-        text = filled.sql(dialect="duckdb")
-        self._connection.execute(f"CREATE OR REPLACE TABLE {_quote(relation)} AS {text}")
+        text = render(statement, "duckdb")
+        named = set(_PARAMETER.findall(text))
+        given = {name: value for name, value in (parameters or {}).items() if name in named}
+        self._connection.execute(f"CREATE OR REPLACE TABLE {_quote(relation)} AS {text}", given)
         self._relations.add(relation)
 
     def rows(self, relation: str) -> pa.Table:
@@ -50,11 +57,12 @@ class DuckExecutor:
     def schema(self, relation: str) -> pa.Schema:
         return _in_utc(self._connection.cursor().table(relation).limit(0).to_arrow_table()).schema
 
-    def write(self, relation: str, store: Store, table: str, batch: int | None) -> list[File]:
+    def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
         rows = self.rows(relation)
         if batch is not None:
             rows = rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
-        return put_partitions(store, table, rows)
+        files = put_partitions(store, table, rows)
+        return lambda: files
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         rows = store.load(table)

@@ -1,0 +1,211 @@
+"""Spark: states are read from exactly the files that this executor knows, results written as files.
+
+Spark's jobs have a price of their own, so they are few and large: what a statement computes stays
+a lazy view, an operator's rows are computed once by the write that must happen anyway, and whoever
+else needs them reads the files back.
+"""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+from sqlglot import exp
+
+from jobs.engine.executors import Parameters, Written
+from jobs.engine.store import BATCH, UNTIL, File, Store
+
+_SETTINGS = {
+    # An invalid cast or a division by zero is NULL, as in the statements that DuckDB gets.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # The plan says in which order states are probed; how two relations meet is Spark's business.
+    "spark.sql.cbo.enabled": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "64m",
+    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "256m",
+    "spark.sql.autoBroadcastJoinThreshold": "64m",
+    "spark.sql.join.preferSortMergeJoin": "false",
+    # Many small files, and their names known: no listing by jobs, no task for each.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.files.openCostInBytes": "65536",
+    # A task keeps a file open for each partition instead of sorting its rows.
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
+}
+
+_COMMITTER = {
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "compression": "snappy",
+}
+"""The files count when the store commits them: Spark's own ceremony may be short."""
+
+_WRITERS = 4
+"""Jobs at once: enough to keep the cores busy while one job begins and another ends."""
+
+
+@dataclass
+class _State:
+    """The files that hold what an operator computed before a batch."""
+
+    location: Path
+    schema: StructType
+    before: int
+    files: list[File] = field(default_factory=list)
+
+
+class SparkExecutor:
+    """Runs a batch's statements in a session of its own beside the streaming query's.
+
+    Inputs are read more than once: persist a micro-batch before handing over its parts.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session.newSession()
+        for name, value in _SETTINGS.items():
+            self._session.conf.set(name, value)
+        cores = session.sparkContext.defaultParallelism
+        self._session.conf.set("spark.sql.shuffle.partitions", cores)
+        self._session.conf.set("spark.sql.files.minPartitionNum", cores)
+        self._cores = cores
+        self._name = uuid4().hex
+        self._pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="spark-write")
+        self._states: dict[str, _State] = {}
+        self._stale: set[str] = set()
+        self._views: dict[str, DataFrame] = {}
+        self._computing: set[str] = set()
+        self._written: dict[str, tuple[Path, Future[list[File]]]] = {}
+
+    def put(self, relation: str, rows: DataFrame) -> None:
+        shared = f"midstream_{self._name}_{relation}"
+        rows.createOrReplaceGlobalTempView(shared)
+        self._name_rows(relation, self._session.table(f"global_temp.{shared}"))
+
+    def run(
+        self, relation: str, statement: exp.Query, parameters: Parameters | None = None
+    ) -> None:
+        filled = exp.replace_placeholders(statement, **parameters) if parameters else statement
+        for table in filled.find_all(exp.Table):
+            self._settle(table.name)
+        if filled.find(exp.Join, exp.Group):
+            self._computing.add(relation)
+        self._name_rows(relation, self._session.sql(filled.sql(dialect="spark")))
+
+    def rows(self, relation: str) -> pa.Table:
+        return self._frame(relation).toArrow()
+
+    def count(self, relation: str) -> int:
+        return self._frame(relation).count()
+
+    def schema(self, relation: str) -> pa.Schema:
+        fields = to_arrow_schema(self._frame(relation).schema, timezone="UTC")
+        return pa.schema([pa.field(field.name, field.type) for field in fields])
+
+    def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
+        rows = self._frame(relation)
+        if batch is not None:
+            rows = rows.withColumn(BATCH, lit(batch).cast("bigint"))
+        location = _location(store, table)
+        future = self._pool.submit(_write, rows.coalesce(self._cores), location)
+        if relation in self._computing:
+            self._written[relation] = location, future
+        return future.result
+
+    def open(self, state: str, store: Store, table: str, before: int) -> None:
+        fields = [field for field in store.schema(table) if field.name != UNTIL]
+        self._states[state] = _State(
+            _location(store, table),
+            from_arrow_schema(pa.schema(fields)),
+            before,
+            store.files(table),
+        )
+        self._stale.add(state)
+
+    def append(self, state: str, relation: str, files: list[File]) -> None:  # noqa: ARG002
+        known = self._states[state]
+        known.files.extend(files)
+        known.before += 1
+        self._stale.add(state)
+
+    def purge(self, state: str, cutoff: int) -> None:
+        known = self._states[state]
+        known.files = [file for file in known.files if file.until is None or file.until > cutoff]
+        self._stale.add(state)
+
+    def release(self) -> None:
+        for relation in self._views.keys() - self._states.keys():
+            self._session.catalog.dropTempView(relation)
+            self._session.catalog.dropGlobalTempView(f"midstream_{self._name}_{relation}")
+            del self._views[relation]
+        self._computing.clear()
+        self._written.clear()
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        self.release()
+
+    # --- views -----------------------------------------------------------------------------------
+
+    def _frame(self, relation: str) -> DataFrame:
+        self._settle(relation)
+        return self._views[relation]
+
+    def _name_rows(self, relation: str, rows: DataFrame) -> None:
+        rows.createOrReplaceTempView(relation)
+        self._views[relation] = rows
+
+    def _settle(self, relation: str) -> None:
+        """Make a relation stand for files: a state's, or those that its own write has made."""
+        if relation in self._stale:
+            known = self._states[relation]
+            rows = self._read(known.location, known.schema, known.files)
+            self._name_rows(relation, rows.where(col(BATCH) < known.before).drop(BATCH))
+            self._stale.discard(relation)
+        elif relation in self._written:
+            location, written = self._written.pop(relation)
+            fields = [field for field in self._views[relation].schema if field.name != UNTIL]
+            self._name_rows(relation, self._read(location, StructType(fields), written.result()))
+
+    def _read(self, location: Path, schema: StructType, files: list[File]) -> DataFrame:
+        if not files:
+            return self._session.createDataFrame([], schema)
+        paths = [f"file://{location / file.path}" for file in files]
+        return self._session.read.schema(schema).parquet(*paths)
+
+
+def _location(store: Store, table: str) -> Path:
+    location = store.location(table)
+    if location is None:
+        raise TypeError("Spark reads and writes files: it needs a store that keeps them")
+    return location
+
+
+def _write(rows: DataFrame, location: Path) -> list[File]:
+    """Write rows into a directory of their own inside a table's."""
+    name = uuid4().hex
+    writer = rows.write.options(**_COMMITTER)
+    if UNTIL in rows.columns:
+        writer = writer.partitionBy(UNTIL)
+    writer.parquet((location / name).as_uri())
+    return [
+        file
+        for path in (location / name).rglob("*.parquet")
+        if (file := _file(path, location)).rows
+    ]
+
+
+def _file(path: Path, location: Path) -> File:
+    _, is_partition, until = path.parent.name.partition(f"{UNTIL}=")
+    return File(
+        path.relative_to(location).as_posix(),
+        pq.read_metadata(path).num_rows,
+        path.stat().st_size,
+        int(until) if is_partition else None,
+    )
