@@ -11,7 +11,17 @@ from datetime import UTC, date, datetime
 from sqlglot import exp
 
 from optimizer.sql import canonical
-from optimizer.sql.functions import CASTS, SCALARS, TRUNCATIONS, Argument, Kind, Scalar, kind_of
+from optimizer.sql.functions import (
+    CASTS,
+    NUMBERS,
+    SCALARS,
+    TRUNCATIONS,
+    WIDER,
+    Argument,
+    Kind,
+    Scalar,
+    kind_of,
+)
 from optimizer.sql.typed import Handler, Reader, Typed, a
 
 # --- functions -----------------------------------------------------------------------------------
@@ -36,7 +46,7 @@ def scalar(reader: Reader, node: exp.Expr) -> Typed:
 
 
 def _argument(reader: Reader, call: exp.Expr, node: exp.Expr, allowed: Argument) -> Typed:
-    read = reader.read(node)
+    read = reader.operand(node)
     if allowed:
         reader.one_of(allowed, read.kind, call)
         return read
@@ -75,10 +85,10 @@ def unwrapped(reader: Reader, node: exp.Expr) -> Typed:
 
 def case(reader: Reader, node: exp.Expr) -> Typed:
     """CASE, with or without a subject."""
-    subject = reader.read(node.this) if node.this else None
+    subject = reader.operand(node.this) if node.this else None
     conditions = [_when(reader, subject, branch) for branch in node.args["ifs"]]
-    results = [reader.read(branch.args["true"]) for branch in node.args["ifs"]]
-    default = reader.read(node.args["default"]) if node.args.get("default") else None
+    results = [reader.operand(branch.args["true"]) for branch in node.args["ifs"]]
+    default = reader.operand(node.args["default"]) if node.args.get("default") else None
     tree = exp.Case(
         this=subject and subject.tree,
         ifs=[
@@ -94,7 +104,7 @@ def case(reader: Reader, node: exp.Expr) -> Typed:
 def _when(reader: Reader, subject: Typed | None, branch: exp.Expr) -> exp.Expr:
     if subject is None:
         return reader.condition(branch.this, "WHEN")
-    value = reader.read(branch.this)
+    value = reader.operand(branch.this)
     reader.comparable(subject.kind, value.kind, branch)
     return value.tree
 
@@ -121,7 +131,11 @@ def cast(reader: Reader, node: exp.Expr) -> Typed:
         if (value.kind, kind) in _INSTEAD:
             message += f": {_INSTEAD[value.kind, kind]}"
         raise reader.error(message, node)
-    return Typed(canonical.cast(value.tree, target, safe=True), kind)
+    declared = reader.type(value.tree)
+    if declared == target:
+        return value
+    fits = WIDER.get(declared) == target or (target == "DOUBLE" and value.kind in NUMBERS)
+    return Typed(canonical.cast(value.tree, target, safe=not fits), kind)
 
 
 _INSTEAD = {

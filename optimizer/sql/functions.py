@@ -45,6 +45,9 @@ KINDS = {
 }
 """The kinds of the types that columns can have."""
 
+WIDER = {"TINYINT": "INT", "SMALLINT": "INT", "FLOAT": "DOUBLE"}
+"""What Spark computes with instead of narrow types; DuckDB would fit literals to them."""
+
 Argument = tuple[Kind, ...]
 NUMBER: Argument = NUMBERS
 TEXT: Argument = (Kind.STRING,)

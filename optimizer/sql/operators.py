@@ -101,28 +101,36 @@ def connector(reader: Reader, node: exp.Expr) -> Typed:
 def comparison(reader: Reader, node: exp.Expr) -> Typed:
     """Equal, less, and so on."""
     assert isinstance(node, exp.Binary)
-    left, right = reader.read(node.this), reader.read(node.expression)
-    reader.comparable(left.kind, right.kind, node)
-    if isinstance(node, exp.NullSafeNEQ):
-        same = canonical.compare(exp.NullSafeEQ, left.tree, right.tree)
+    operator = type(node)
+    if operator is exp.NullSafeNEQ:
+        same = _compared(reader, node, exp.NullSafeEQ, node.this, node.expression)
         return Typed(canonical.negate(same), Kind.BOOLEAN)
-    return Typed(canonical.compare(type(node), left.tree, right.tree), Kind.BOOLEAN)
+    return Typed(_compared(reader, node, operator, node.this, node.expression), Kind.BOOLEAN)
 
 
 def between(reader: Reader, node: exp.Expr) -> Typed:
     """BETWEEN is two comparisons."""
-    value, low, high = (reader.read(node.args[name]) for name in ("this", "low", "high"))
-    reader.comparable(value.kind, low.kind, node)
-    reader.comparable(value.kind, high.kind, node)
-    above = canonical.compare(exp.LTE, low.tree, value.tree)
-    below = canonical.compare(exp.LTE, value.tree.copy(), high.tree)
+    value, low, high = (node.args[name] for name in ("this", "low", "high"))
+    above = _compared(reader, node, exp.LTE, low, value)
+    below = _compared(reader, node, exp.LTE, value, high)
     return Typed(canonical.both(above, below), Kind.BOOLEAN)
+
+
+def _compared(
+    reader: Reader, node: exp.Expr, operator: type[exp.Expr], one: exp.Expr, other: exp.Expr
+) -> exp.Expr:
+    """The comparison; what has one type is compared as it is."""
+    left, right = reader.read(one), reader.read(other)
+    reader.comparable(left.kind, right.kind, node)
+    if reader.type(left.tree) != reader.type(right.tree):
+        left, right = reader.widened(left), reader.widened(right)
+    return canonical.compare(operator, left.tree, right.tree)
 
 
 def within(reader: Reader, node: exp.Expr) -> Typed:
     """IN a list."""
-    value = reader.read(node.this)
-    listed = [reader.read(item) for item in node.expressions]
+    value = reader.operand(node.this)
+    listed = [reader.operand(item) for item in node.expressions]
     if not listed:
         raise reader.error("IN needs a list of values", node)
     for item in listed:
@@ -168,7 +176,7 @@ _TIMES: Mapping[tuple[type[exp.Expr], Kind, Kind], Kind] = {
 def arithmetic(reader: Reader, node: exp.Expr) -> Typed:
     """Sums, differences and products."""
     assert isinstance(node, exp.Binary)
-    left, right = reader.read(node.this), reader.read(node.expression)
+    left, right = reader.operand(node.this), reader.operand(node.expression)
     kind = _TIMES.get((type(node), left.kind, right.kind))
     if kind is None:
         kind = reader.number((left.kind, right.kind), node)
@@ -178,7 +186,7 @@ def arithmetic(reader: Reader, node: exp.Expr) -> Typed:
 def division(reader: Reader, node: exp.Expr) -> Typed:
     """`/` divides as DOUBLE, `%` is the remainder; NULL where the divisor is zero."""
     assert isinstance(node, exp.Binary)
-    left, right = reader.read(node.this), reader.read(node.expression)
+    left, right = reader.operand(node.this), reader.operand(node.expression)
     kind = reader.number((left.kind, right.kind), node)
     divisor = right.tree
     if not canonical.number(divisor):
@@ -192,7 +200,7 @@ def division(reader: Reader, node: exp.Expr) -> Typed:
 
 def negative(reader: Reader, node: exp.Expr) -> Typed:
     """`-x`."""
-    value = reader.read(node.this)
+    value = reader.operand(node.this)
     kind = reader.number((value.kind,), node)
     if isinstance(value.tree, exp.Neg):
         return Typed(value.tree.this, kind)

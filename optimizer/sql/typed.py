@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from optimizer.query import AGGREGATES
+from optimizer.sql import canonical
 from optimizer.sql.functions import (
     ANY,
     GENERATORS,
     NONDETERMINISTIC,
     NUMBERS,
     SCALARS,
+    WIDER,
     Argument,
     Kind,
 )
 from optimizer.sql.scope import Scope
-from optimizer.sql.text import SqlError
+from optimizer.sql.text import DIALECT, SqlError
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,21 @@ class Reader:
             if value and name not in _PARTS:
                 raise self.error(f"{word(node)} with {name.upper()} is not supported", node)
         return handler(self, node)
+
+    def operand(self, node: exp.Expr) -> Typed:
+        """A value to compute with, as wide as Spark makes it: DuckDB would stay narrow."""
+        return self.widened(self.read(node))
+
+    def widened(self, typed: Typed) -> Typed:
+        """The same value, a FLOAT as DOUBLE and a small integer as INT."""
+        wide = WIDER.get(self.type(typed.tree))
+        return Typed(canonical.cast(typed.tree, wide), typed.kind) if wide else typed
+
+    def type(self, tree: exp.Expr) -> str:
+        """The type of a column or of a CAST, empty for anything else."""
+        if isinstance(tree, exp.Cast):
+            return tree.to.sql(DIALECT).upper()
+        return self.scope.types.get(canonical.ref(tree), "") if isinstance(tree, exp.Column) else ""
 
     def condition(self, node: exp.Expr, clause: str) -> exp.Expr:
         """A condition in canonical form."""
