@@ -18,6 +18,7 @@ from jobs.commands.demo import demo
 from jobs.commands.doctor import doctor
 from jobs.commands.explain import explain
 from jobs.commands.optimize import optimize
+from jobs.commands.run import run as run_job
 from jobs.commands.strategies import strategies
 from jobs.errors import InputError, MidstreamError
 
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 
 app.command()(demo)
+app.command(name="run")(run_job)
 app.command()(explain)
 app.command()(optimize)
 app.command()(strategies)

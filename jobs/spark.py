@@ -63,11 +63,18 @@ def session(app_name: str, **conf: str | int) -> "SparkSession":
     """
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
+    running = active()
     builder = SparkSession.builder.appName(app_name)
     for key, value in (conf if running else _prepare(conf)).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def active() -> "SparkSession | None":
+    """Return the session that this process has, if it has one."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
 
 
 def jars() -> list[Path]:

@@ -150,6 +150,8 @@ class _Stream(Model):
     event_time: ColumnName = Field(description="the column that tells when a tuple happened")
     lateness: Duration = timedelta(0)
     idle_after: Annotated[timedelta | None, BeforeValidator(_never), _WORDS] = None
+    ahead: Duration = timedelta(hours=1)
+    """How far in the future an event time may lie before its tuple is rejected."""
     options: Options = Field(default={})
 
 
@@ -292,7 +294,7 @@ class Job(Model):
 
     def sink(self, query: str) -> str:
         """Where that query's results go; by default under the storage."""
-        return self.queries[query].sink.path or f"{self.storage}/results/{query}"
+        return self.queries[query].sink.path or f"{self.storage}/out/{query}"
 
     def stream(self, name: str) -> "Stream":
         """The stream as the optimizer sees it."""

@@ -28,11 +28,14 @@ def run(
 ) -> None:
     """Run a job. SIGTERM or Ctrl-C ends it after the batch under way; run again, it goes on."""
     job = specs.load(file)
-    from jobs.streaming import Extent
-    from jobs.streaming import run as run_job
+    from jobs import streaming
 
     say = _line if json else _say
-    run_job(job, Extent(until_caught_up, batches), lambda progress: say(summary(progress)))
+    extent = streaming.Extent(until_caught_up, batches)
+    try:
+        streaming.run(job, extent, lambda progress: say(summary(progress)))
+    finally:
+        streaming.end()
 
 
 def summary(progress: "Progress") -> dict[str, Any]:
@@ -66,7 +69,7 @@ def _tree(plan: dict[str, Any]) -> str:
         case "source":
             return str(plan["alias"])
         case "combine":
-            return f"{below[0]}+"
+            return f"[{below[0]}]"
         case "join":
             return f"({' '.join(below)})" + (f"@{plan['place']}" if plan.get("place") else "")
     return below[0]

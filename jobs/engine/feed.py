@@ -1,0 +1,121 @@
+"""All streams of a job as one streaming query, and each batch's rows stream by stream again.
+
+Spark numbers the sources of a query as they stand in it, and its checkpoint knows them by these
+numbers: so the order is fixed when a job first runs and kept in its storage.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from functools import reduce
+from json import dumps, loads
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.engine.checkpoint import Taken
+from jobs.engine.sources import Feed, Source, source
+from jobs.engine.sources.generator import GeneratorSource
+from jobs.errors import RefusedError
+from optimizer.query import Stream
+
+TAG = "_stream"
+"""The column that says to which stream a row of the united query belongs."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """When a job first ran, in microseconds, and the order of its streams since."""
+
+    started: int
+    streams: tuple[str, ...]
+
+
+def origin(storage: Path, streams: Iterable[str], now: int) -> Origin:
+    """What the storage says, or what it says from now on."""
+    path = storage / "control" / "streams.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".draft")
+        draft.write_text(dumps(asdict(Origin(now, tuple(streams)))))
+        draft.replace(path)
+    content = loads(path.read_text())
+    known = Origin(content["started"], tuple(content["streams"]))
+    if sorted(known.streams) != sorted(streams):
+        raise RefusedError(
+            f"the streams of a job cannot change: this storage has {', '.join(known.streams)}, "
+            f"the job file {', '.join(streams)}; give the job another storage"
+        )
+    return known
+
+
+@dataclass(frozen=True)
+class Inlet:
+    """A stream, where it comes from, and what the checkpoint knows of that."""
+
+    stream: Stream
+    source: Source
+    taken: Taken
+
+    def __post_init__(self) -> None:
+        self.source.check()
+
+
+def inlets(
+    origin: Origin,
+    streams: Mapping[str, Stream],
+    specs: Mapping[str, Any],
+    checkpoint: Path,
+    trigger: timedelta,
+) -> list[Inlet]:
+    """The streams in the order in which the streaming query reads them."""
+    found = []
+    for number, name in enumerate(origin.streams):
+        feed = Feed(streams[name], origin.started)
+        made = source(feed, specs[name])
+        if isinstance(made, GeneratorSource):
+            made = GeneratorSource(feed, specs[name], trigger)
+        found.append(Inlet(streams[name], made, Taken(checkpoint, number)))
+    return found
+
+
+def united(spark: SparkSession, inlets: Iterable[Inlet]) -> DataFrame:
+    """One query over all streams: a column for each, null in the rows of the others."""
+    inlets = list(inlets)
+    frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in inlets}
+    types = {name: frame.schema.simpleString() for name, frame in frames.items()}
+
+    def tagged(name: str) -> DataFrame:
+        row = f"struct({', '.join(f'`{column}`' for column in frames[name].columns)})"
+        columns = [
+            f"{row if other == name else f'CAST(NULL AS {kind})'} AS `{other}`"
+            for other, kind in types.items()
+        ]
+        return frames[name].selectExpr(f"'{name}' AS {TAG}", *columns)
+
+    return reduce(DataFrame.unionAll, map(tagged, frames))
+
+
+def as_arrow(batch: DataFrame, streams: Iterable[str]) -> dict[str, pa.Table]:
+    """A batch's rows by stream, brought here at once."""
+    rows = batch.toArrow()
+    tags = rows.column(TAG)
+    return {name: _own(rows.column(name).filter(pc.equal(tags, name))) for name in streams}
+
+
+def _own(column: pa.ChunkedArray) -> pa.Table:
+    fields = list(column.type)
+    chunks = [
+        pa.Table.from_arrays(chunk.flatten(), names=[f.name for f in fields])
+        for chunk in column.chunks
+    ]
+    schema = pa.schema([pa.field(f.name, f.type) for f in fields])
+    return pa.concat_tables([schema.empty_table(), *(chunk.cast(schema) for chunk in chunks)])
+
+
+def as_frames(batch: DataFrame, streams: Iterable[str]) -> dict[str, DataFrame]:
+    """A batch's rows by stream, where they are."""
+    return {name: batch.where(f"{TAG} = '{name}'").selectExpr(f"`{name}`.*") for name in streams}

@@ -1,0 +1,22 @@
+"""Where a job keeps what: everything under its storage, but for results that go elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.engine.store import DeltaStore
+
+
+@dataclass
+class JobStore(DeltaStore):
+    """The tables of a job; `elsewhere` names those that are not under its storage."""
+
+    elsewhere: Mapping[str, Path] = field(default_factory=dict)
+
+    def path(self, table: str) -> Path:
+        return self.elsewhere.get(table) or super().path(table)
+
+
+def checkpoint(storage: Path) -> Path:
+    """Spark's own."""
+    return storage / "checkpoint"

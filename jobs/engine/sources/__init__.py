@@ -1,0 +1,57 @@
+"""Where streams come from.  A source is one file and one line here.
+
+A source makes a streaming DataFrame of raw rows, looks at what a batch is about to take before
+anything uses it, and can read the same rows again without Spark, which is what verifying needs.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import duckdb
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.engine.checkpoint import Taken
+from jobs.engine.sources.common import Feed, SourceError
+from jobs.engine.sources.delta_table import DeltaSource
+from jobs.engine.sources.files import FilesSource
+from jobs.engine.sources.generator import GeneratorSource
+from jobs.engine.sources.kafka import KafkaSource
+
+__all__ = ["SOURCES", "Feed", "Source", "SourceError", "source"]
+
+
+class Source(Protocol):
+    """One stream's origin."""
+
+    endless: bool
+    """Whether it can never be caught up with."""
+
+    def check(self) -> None:
+        """Complain if it cannot deliver now: its directory is gone, its schema is another."""
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The stream's columns, `_reason` and `_row`, without end."""
+
+    def inspect(self, taken: Taken, batch: int) -> None:
+        """Complain if what that batch takes does not have the stream's schema."""
+
+    def read_again(
+        self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
+    ) -> None:
+        """Make a table of all that was taken up to that batch: the columns, `_row` if it is text.
+
+        Where the source is text, a row may lack its columns: then it must have been rejected.
+        """
+
+
+SOURCES: Mapping[str, Callable[[Feed, Any], Source]] = {
+    "files": FilesSource,
+    "delta": DeltaSource,
+    "generator": GeneratorSource,
+    "kafka": KafkaSource,
+}
+
+
+def source(feed: Feed, spec: Any) -> Source:
+    """The source of a stream as the job file describes it."""
+    return SOURCES[spec.source](feed, spec)

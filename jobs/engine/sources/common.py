@@ -1,0 +1,125 @@
+"""What the sources share: the stream that they feed, its types, and one kind of error."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from jobs.engine.ingest import REASON, ROW
+from jobs.errors import MidstreamError
+from optimizer.query import Column, Stream
+
+
+class SourceError(MidstreamError):
+    """A source cannot deliver, or delivers something else than was declared."""
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A stream to feed; `started` is when the job first ran, in microseconds."""
+
+    stream: Stream
+    started: int
+
+    @property
+    def name(self) -> str:
+        """The stream's."""
+        return self.stream.name
+
+    @property
+    def schema(self) -> str:
+        """As Spark's readers take it."""
+        return ", ".join(f"`{c.name}` {c.type}" for c in self.stream.columns)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns, quoted for Spark."""
+        return [f"`{column.name}`" for column in self.stream.columns]
+
+    @property
+    def as_it_is(self) -> list[str]:
+        """The raw rows of a source whose rows always fit their schema."""
+        nothing = [f"CAST(NULL AS STRING) AS {name}" for name in (REASON, ROW)]
+        return [*self.columns, *nothing]
+
+
+_ARROW = {
+    "BOOLEAN": pa.types.is_boolean,
+    "TINYINT": pa.types.is_int8,
+    "SMALLINT": pa.types.is_int16,
+    "INT": pa.types.is_int32,
+    "BIGINT": pa.types.is_int64,
+    "FLOAT": pa.types.is_float32,
+    "DOUBLE": pa.types.is_float64,
+    "DATE": pa.types.is_date32,
+    "STRING": lambda t: pa.types.is_string(t) or pa.types.is_large_string(t),
+    "BINARY": lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t),
+    "TIMESTAMP": lambda t: pa.types.is_timestamp(t) and t.unit in ("us", "ms"),
+}
+"""How a column's type looks to Arrow, which reads the schemas of files."""
+
+_DUCK = {"STRING": "VARCHAR", "BINARY": "BLOB", "TIMESTAMP": "TIMESTAMPTZ"}
+
+
+def duck_type(column: Column) -> str:
+    """What DuckDB calls a column's type."""
+    return _DUCK.get(column.type, column.type)
+
+
+def quoted(name: str) -> str:
+    """A name, as DuckDB wants it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def same_schema(stream: Stream, found: pa.Schema, where: str) -> None:
+    """Complain about the first column that is new, missing or of another type."""
+    for column in stream.columns:
+        if column.name not in found.names:
+            raise SourceError(
+                f"{where}: column {column.name} is missing; stream {stream.name} declares it as "
+                f"{column.type}, the data has {', '.join(found.names) or 'no columns'}"
+            )
+        kind = found.field(column.name).type
+        if not _is(kind, column.type):
+            raise SourceError(
+                f"{where}: column {column.name} is {kind}; "
+                f"stream {stream.name} declares it as {column.type}"
+            )
+    known_columns(stream, found.names, where)
+
+
+def known_columns(stream: Stream, found: Iterable[str], where: str) -> None:
+    """Complain about the first column that nobody declared."""
+    declared = {column.name for column in stream.columns}
+    for name in found:
+        if name not in declared:
+            raise SourceError(
+                f"{where}: column {name} is new; stream {stream.name} declares "
+                f"{', '.join(column.name for column in stream.columns)}"
+            )
+
+
+def _is(kind: pa.DataType, declared: str) -> bool:
+    if declared.startswith("DECIMAL"):
+        return (
+            bool(pa.types.is_decimal(kind))
+            and declared == f"DECIMAL({kind.precision}, {kind.scale})"
+        )
+    return bool(_ARROW[declared](kind))
+
+
+def local(path: str, stream: str) -> Path:
+    """A path of this machine."""
+    if "://" in path:
+        raise SourceError(f"stream {stream}: {path} is not on a local disk, which is not supported")
+    return Path(path)
+
+
+def is_there(path: Path, stream: str) -> None:
+    """Complain if a directory is not there, or not any more."""
+    if not path.is_dir():
+        raise SourceError(
+            f"the directory {path} of stream {stream} is not there: "
+            "bring it back (or correct `path`) and start again"
+        )

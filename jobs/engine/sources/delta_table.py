@@ -1,0 +1,98 @@
+"""Rows appended to a Delta table, read by Spark's own Delta source."""
+
+from json import loads
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.engine.checkpoint import Position, Taken
+from jobs.engine.ingest import ROW
+from jobs.engine.sources.common import (
+    Feed,
+    SourceError,
+    duck_type,
+    is_there,
+    local,
+    quoted,
+    same_schema,
+)
+
+
+class DeltaSource:
+    """A stream of a table's rows; Delta's source refuses what is not an append."""
+
+    endless = False
+
+    def __init__(self, feed: Feed, spec: Any) -> None:
+        self._feed = feed
+        self._path = local(spec.path, feed.name)
+        self._options = {name: str(value) for name, value in spec.options.items()}
+
+    def check(self) -> None:
+        is_there(self._path, self._feed.name)
+        try:
+            schema = DeltaTable(self._path).schema().to_arrow()
+        except TableNotFoundError:
+            raise SourceError(
+                f"{self._path} of stream {self._feed.name} is not a Delta table"
+            ) from None
+        same_schema(self._feed.stream, pa.schema(schema), str(self._path))
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.format("delta").options(**self._options)
+        return reader.load(str(self._path)).selectExpr(*self._feed.as_it_is)
+
+    def inspect(self, taken: Taken, batch: int) -> None:  # noqa: ARG002  # any batch sees the table
+        self.check()
+
+    def read_again(
+        self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
+    ) -> None:
+        position = taken.position(batch)
+        files = [] if position is None else self._files(position)
+        columns = self._feed.stream.columns
+        selected = ", ".join(
+            f"CAST({quoted(c.name)} AS {duck_type(c)}) AS {quoted(c.name)}" for c in columns
+        )
+        declared = ", ".join(f"NULL::{duck_type(c)} AS {quoted(c.name)}" for c in columns)
+        source = f"SELECT {declared}, NULL::VARCHAR AS {ROW} WHERE FALSE"
+        if files:
+            source = (
+                f"SELECT {selected}, NULL::VARCHAR AS {ROW} "
+                f"FROM read_parquet({files!r}, hive_partitioning = true)"
+            )
+        connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} AS {source}")
+
+    def _files(self, position: Position) -> list[str]:
+        """Those of whole versions up to the position's, and the first ones of its own version."""
+        version, count = int(position["reservoirVersion"]), max(0, int(position["index"]) + 1)
+        if position["isStartingVersion"]:
+            return [str(self._path / file) for file in _in_snapshot(self._path, version)[:count]]
+        own = [str(self._path / file) for file in _added(self._path, version)[:count]]
+        earlier = DeltaTable(self._path, version=version - 1).file_uris()
+        return [*earlier, *own]
+
+
+def _in_snapshot(path: Path, version: int) -> list[str]:
+    """The files of a version in the order in which Delta's source reads a table it first meets."""
+    actions = pa.table(DeltaTable(path, version=version).get_add_actions(flatten=True)).to_pylist()
+    ordered = sorted(actions, key=lambda a: (a["modification_time"], a["path"]))
+    return [unquote(action["path"]) for action in ordered]
+
+
+def _added(path: Path, version: int) -> list[str]:
+    """The files that a version added, in the order of its log; none if it is still to come."""
+    log = path / "_delta_log" / f"{version:020d}.json"
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    actions = [loads(line) for line in lines]
+    return [
+        unquote(a["add"]["path"])
+        for a in actions
+        if "add" in a and a["add"].get("dataChange", True)
+    ]

@@ -1,0 +1,255 @@
+"""Files that appear in a directory: Parquet with its own schema, JSON and CSV line by line.
+
+A Parquet file whose schema is not the declared one stops the job before a row of it is used.  In
+JSON and CSV a line that does not fit is rejected, the others go on.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.engine.checkpoint import Taken
+from jobs.engine.ingest import REASON, ROW
+from jobs.engine.sources.common import (
+    Feed,
+    SourceError,
+    duck_type,
+    is_there,
+    known_columns,
+    local,
+    quoted,
+    same_schema,
+)
+
+OPTIONS = {"maxFileAge": "36500d"}
+"""Spark would leave out what is a week older than the newest file, without a word."""
+
+_LISTING = {
+    "maxFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger", "latestFirst", "fileNameOnly",
+    "maxCachedFiles", "pathGlobFilter", "recursiveFileLookup", "cleanSource", "sourceArchiveDir",
+    "encoding",
+}  # fmt: skip
+"""Options about which files are read; others are about what is in them."""
+
+_WRONG = "_malformed"
+"""Where Spark puts a line that it cannot read."""
+
+
+class FilesSource:
+    """A stream of the rows of files, each taken once."""
+
+    endless = False
+
+    def __init__(self, feed: Feed, spec: Any) -> None:
+        self._feed = feed
+        self._path = local(spec.path, feed.name)
+        self._format: str = spec.format
+        given = {name: _text(value) for name, value in spec.options.items()}
+        self._options: dict[str, str] = OPTIONS | given
+
+    def check(self) -> None:
+        is_there(self._path, self._feed.name)
+        if self._format != "parquet" and self._options.get("multiLine", "false") != "false":
+            raise SourceError(f"stream {self._feed.name}: multiLine is not supported")
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        made = {"parquet": self._parquet, "json": self._json, "csv": self._csv}
+        return made[self._format](spark)
+
+    def inspect(self, taken: Taken, batch: int) -> None:
+        looks = {"parquet": self._look_at_parquet, "csv": self._look_at_csv}
+        look = looks.get(self._format, _exists)
+        for path in taken.files(batch, after=batch - 1):
+            try:
+                if path.stat().st_size:
+                    look(path)
+            except FileNotFoundError:
+                raise SourceError(
+                    f"{path} is gone, and batch {batch} of stream {self._feed.name} needs it: "
+                    "bring it back and start again"
+                ) from None
+
+    def read_again(
+        self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
+    ) -> None:
+        again = {"parquet": self._parquet_again, "json": self._json_again, "csv": self._csv_again}
+        files = [path for path in taken.files(batch) if path.stat().st_size]
+        again[self._format](connection, table, files)
+
+    # --- Parquet ---------------------------------------------------------------------------------
+
+    def _parquet(self, spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.format("parquet").schema(self._feed.schema)
+        frame = reader.options(**self._options).load(str(self._path))
+        return frame.selectExpr(*self._feed.as_it_is)
+
+    def _look_at_parquet(self, path: Path) -> None:
+        try:
+            found = pq.read_schema(path)
+        except pa.ArrowInvalid:
+            raise SourceError(
+                f"{path} is not a whole Parquet file: put a right one in its place and start again "
+                "(files must appear whole: write elsewhere, then move)"
+            ) from None
+        same_schema(self._feed.stream, found, str(path))
+
+    def _parquet_again(
+        self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
+    ) -> None:
+        columns = self._feed.stream.columns
+        selected = ", ".join(
+            f"CAST({quoted(c.name)} AS {duck_type(c)}) AS {quoted(c.name)}" for c in columns
+        )
+        if files:
+            paths = [str(path) for path in files]
+            connection.execute(
+                f"CREATE TABLE {quoted(table)} AS SELECT {selected}, NULL::VARCHAR AS {ROW} "
+                f"FROM read_parquet({paths!r})"
+            )
+        else:
+            _make(connection, table, self._feed, [])
+
+    # --- JSON ------------------------------------------------------------------------------------
+
+    def _json(self, spark: SparkSession) -> DataFrame:
+        listing = {k: v for k, v in self._options.items() if k in _LISTING}
+        reading = {k: v for k, v in self._options.items() if k not in _LISTING}
+        reading |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _WRONG}
+        options = ", ".join(f"'{_escape(k)}', '{_escape(v)}'" for k, v in reading.items())
+        schema = f"{self._feed.schema}, {_WRONG} STRING"
+        lines = spark.readStream.format("text").options(**listing).load(str(self._path))
+        parsed = lines.where("trim(value) <> ''").selectExpr(
+            "value", f"from_json(value, '{schema}', map({options})) AS parsed"
+        )
+        reasoned = parsed.selectExpr("*", f"{self._json_reason()} AS {REASON}")
+        return reasoned.selectExpr(
+            *(f"parsed.{column} AS {column}" for column in self._feed.columns),
+            REASON,
+            f"CASE WHEN {REASON} IS NOT NULL THEN value END AS {ROW}",
+        )
+
+    def _json_reason(self) -> str:
+        """Why a line does not fit, naming the field."""
+        columns = self._feed.stream.columns
+        names = ", ".join(f"'{column.name}'" for column in columns)
+        wrong = ", ".join(
+            f"CASE WHEN parsed.`{c.name}` IS NULL AND get_json_object(value, '$.{c.name}') "
+            f"IS NOT NULL THEN '{c.name} is not {c.type}' END"
+            for c in columns
+        )
+        unknown = f"array_except(json_object_keys(value), array({names}))"
+        return (
+            "CASE WHEN json_object_keys(value) IS NULL THEN 'not a JSON object' "
+            f"WHEN size({unknown}) > 0 THEN concat('unknown field ', array_join({unknown}, ', ')) "
+            f"WHEN parsed.{_WRONG} IS NOT NULL THEN coalesce(nullif("
+            f"concat_ws(', ', {wrong}), ''), 'does not fit the schema') END"
+        )
+
+    def _json_again(
+        self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
+    ) -> None:
+        lines = [line for path in files for line in _lines(path) if line.strip()]
+        _make(connection, "_lines", self._feed, lines)
+        selected = ", ".join(
+            f"{_from_json(c.name, duck_type(c))} AS {quoted(c.name)}"
+            for c in self._feed.stream.columns
+        )
+        connection.execute(
+            f"CREATE OR REPLACE TABLE {quoted(table)} AS SELECT {selected}, {ROW} FROM "
+            f"(SELECT {ROW}, CASE WHEN json_valid({ROW}) THEN {ROW}::JSON END AS parsed "
+            "FROM _lines); DROP TABLE _lines"
+        )
+
+    # --- CSV -------------------------------------------------------------------------------------
+
+    def _csv(self, spark: SparkSession) -> DataFrame:
+        schema = f"{self._feed.schema}, {_WRONG} STRING"
+        reading = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _WRONG}
+        reader = spark.readStream.format("csv").schema(schema).options(**self._options, **reading)
+        reason = f"CASE WHEN {_WRONG} IS NOT NULL THEN 'does not fit the schema' END AS {REASON}"
+        frame = reader.load(str(self._path))
+        return frame.selectExpr(*self._feed.columns, reason, f"{_WRONG} AS {ROW}")
+
+    def _look_at_csv(self, path: Path) -> None:
+        """A header must name the declared columns, in their order: Spark goes by position."""
+        if self._options.get("header", "false").lower() != "true":
+            return
+        declared = [column.name for column in self._feed.stream.columns]
+        with path.open(encoding=self._options.get("encoding", "utf-8"), newline="") as file:
+            found = next(csv.reader(file, delimiter=self._separator), declared)
+        known_columns(self._feed.stream, found, str(path))
+        if found != declared:
+            raise SourceError(
+                f"{path}: the header says {', '.join(found)}; "
+                f"stream {self._feed.name} declares {', '.join(declared)}"
+            )
+
+    @property
+    def _separator(self) -> str:
+        return self._options.get("sep", self._options.get("delimiter", ","))
+
+    def _csv_again(
+        self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
+    ) -> None:
+        header = self._options.get("header", "false").lower() == "true"
+        lines = [
+            line for path in files for line in list(_lines(path))[1 if header else 0 :] if line
+        ]
+        columns = self._feed.stream.columns
+        parsed = [_fields(line, self._separator, len(columns)) for line in lines]
+        raw = {f"c{i}": pa.array([p[i] for p in parsed], pa.string()) for i in range(len(columns))}
+        connection.register("_fields", pa.table(raw | {ROW: pa.array(lines, pa.string())}))
+        selected = ", ".join(
+            f"TRY_CAST(c{i} AS {duck_type(c)}) AS {quoted(c.name)}" for i, c in enumerate(columns)
+        )
+        connection.execute(
+            f"CREATE OR REPLACE TABLE {quoted(table)} AS SELECT {selected}, {ROW} FROM _fields"
+        )
+        connection.unregister("_fields")
+
+
+def _exists(path: Path) -> None:
+    path.stat()
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _lines(path: Path) -> Iterable[str]:
+    """The lines as Spark counts them."""
+    text = path.read_bytes().decode("utf-8", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _fields(line: str, separator: str, count: int) -> Mapping[int, str | None]:
+    """The fields of a line; an empty one is null, as many as were declared."""
+    found = next(csv.reader([line], delimiter=separator), [])
+    return {i: found[i] if i < len(found) and found[i] != "" else None for i in range(count)}
+
+
+def _from_json(name: str, kind: str) -> str:
+    value = f"parsed->>'$.\"{name}\"'"
+    if kind == "TIMESTAMPTZ":
+        seconds = f"to_timestamp(TRY_CAST({value} AS BIGINT))"
+        return f"coalesce(TRY_CAST({value} AS TIMESTAMPTZ), {seconds})"
+    return f"TRY_CAST({value} AS {kind})"
+
+
+def _make(connection: duckdb.DuckDBPyConnection, table: str, feed: Feed, lines: list[str]) -> None:
+    """A table of lines whose columns are still null."""
+    columns = ", ".join(f"{quoted(c.name)} {duck_type(c)}" for c in feed.stream.columns)
+    connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} ({columns}, {ROW} VARCHAR)")
+    connection.register("_text", pa.table({ROW: pa.array(lines, pa.string())}))
+    connection.execute(f"INSERT INTO {quoted(table)} BY NAME FROM _text")
+    connection.unregister("_text")

@@ -1,0 +1,31 @@
+"""The place of Kafka: topics as streams.  Not there yet, and refused in words."""
+
+from typing import Any, NoReturn
+
+from jobs.engine.sources.common import Feed, SourceError
+
+
+class KafkaSource:
+    """Says that it does not exist."""
+
+    endless = True
+
+    def __init__(self, feed: Feed, _spec: Any) -> None:
+        self._feed = feed
+
+    def check(self) -> None:
+        self._refuse()
+
+    def frame(self, *_: Any) -> NoReturn:
+        self._refuse()
+
+    def inspect(self, *_: Any) -> None:
+        self._refuse()
+
+    def read_again(self, *_: Any) -> None:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise SourceError(
+            f"stream {self._feed.name}: kafka is not supported yet; use files, delta or generator"
+        )

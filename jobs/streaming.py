@@ -1,0 +1,287 @@
+"""The streaming job: one Spark query over all streams, every micro-batch handed to the engine.
+
+Spark says which rows are batch number B and asks for B again until it is done; the engine makes
+asking twice harmless.  So a run may end anywhere, and the next one goes on.
+"""
+
+import errno
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from threading import Lock
+from time import time_ns
+from typing import TYPE_CHECKING, Any
+
+from jobs.engine import layout
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.executors.spark import SparkExecutor
+from jobs.engine.feed import Inlet, as_arrow, as_frames, inlets, origin, united
+from jobs.engine.ingest import Ingest
+from jobs.engine.lease import lease
+from jobs.engine.microbatch import Engine, EngineError, result_table
+from jobs.engine.microbatch import Job as EngineJob
+from jobs.engine.progress import Progress
+from jobs.errors import InputError, MidstreamError, RefusedError
+from jobs.spark import SparkUnavailableError, active, session
+from jobs.specs import MICROSECOND, Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from jobs.engine.executors import Executor
+
+CRASH_AT = "MIDSTREAM_CRASH_AT"
+"""Tests name here the step at which this process kills itself: `commit:out/q@3` is in batch 3."""
+
+_POLL = 0.2
+"""Seconds between two looks at the streaming query, at the sources and at the wish to stop."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How far to run: for ever, until nothing is left, a number of batches."""
+
+    until_caught_up: bool = False
+    batches: int | None = None
+
+
+class _StoppedError(Exception):
+    """Raised in a batch that is not to begin any more."""
+
+
+def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
+    """Run a job until it ends, or is told to by SIGTERM or SIGINT; `report` hears of each batch."""
+    job.check()
+    job.check_runnable()
+    storage = local_storage(job)
+    with _explained(storage), lease(storage):
+        streams = _streams(job, storage)
+        if extent.until_caught_up and extent.batches is None:
+            _must_end(streams)
+        store = job_store(job)
+        spark = session(
+            f"midstream-{job.job}", **{"spark.sql.streaming.numRecentProgressUpdates": 1}
+        )
+        executor: Executor = SparkExecutor(spark) if job.engine == "spark" else DuckExecutor()
+        steps = _Steps.of(os.environ.get(CRASH_AT, ""))
+        engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2)
+        try:
+            run = _Run(spark, engine, streams, extent, report, steps)
+            run.start(job, layout.checkpoint(storage))
+        finally:
+            engine.close()
+
+
+def end() -> None:
+    """Stop Spark, which no one needs any more."""
+    if running := active():
+        running.stop()
+
+
+def clock() -> int:
+    """The time in microseconds."""
+    return time_ns() // 1000
+
+
+def local_storage(job: Job) -> Path:
+    """Where the job keeps its tables."""
+    if "://" in job.storage:
+        raise RefusedError(f"{job.storage} is not on a local disk, which is not supported yet")
+    return Path(job.storage)
+
+
+def job_store(job: Job) -> layout.JobStore:
+    """The job's tables."""
+    sinks = {result_table(query): job.sink(query) for query in job.queries}
+    for path in sinks.values():
+        if "://" in path:
+            raise RefusedError(f"{path} is not on a local disk, which is not supported yet")
+    return layout.JobStore(
+        local_storage(job), elsewhere={table: Path(path) for table, path in sinks.items()}
+    )
+
+
+def engine_job(job: Job) -> EngineJob:
+    """The job as the engine takes it."""
+    ingests = {
+        name: Ingest(
+            job.stream(name),
+            spec.lateness // MICROSECOND,
+            None if spec.idle_after is None else spec.idle_after // MICROSECOND,
+            spec.ahead // MICROSECOND,
+        )
+        for name, spec in job.streams.items()
+    }
+    return EngineJob(job.job, ingests, {name: job.plan(name) for name in job.queries})
+
+
+def _streams(job: Job, storage: Path) -> list[Inlet]:
+    streams = {name: job.stream(name) for name in job.streams}
+    begun = origin(storage, streams, clock())
+    return inlets(begun, streams, job.streams, layout.checkpoint(storage), job.trigger)
+
+
+def _must_end(streams: list[Inlet]) -> None:
+    for inlet in streams:
+        if inlet.source.endless:
+            raise InputError(
+                f"stream {inlet.stream.name} never ends, so it cannot be caught up with: "
+                "say --batches N as well",
+                "--until-caught-up",
+            )
+
+
+@dataclass
+class _Steps:
+    """What happens at each step of a batch: nothing, unless a test wants this process to die."""
+
+    point: str
+    wanted: str
+    batch: int = -1
+
+    @classmethod
+    def of(cls, text: str) -> "_Steps":
+        """Steps that watch for a point such as `commit:out/*@3`; for none if it is empty."""
+        point, _, wanted = text.rpartition("@")
+        return cls(point, wanted)
+
+    def __call__(self, name: str) -> None:
+        if self.wanted == str(self.batch) and fnmatch(name, self.point):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass
+class _Run:
+    """One streaming query from its start to its end."""
+
+    spark: "SparkSession"
+    engine: Engine
+    streams: list[Inlet]
+    extent: Extent
+    report: Callable[[Progress], None]
+    steps: _Steps
+    stopping: bool = False
+    failure: Exception | None = None
+    done: int = 0
+    busy: Lock = field(default_factory=Lock)
+
+    def start(self, job: Job, checkpoint: Path) -> None:
+        """Run until the query ends by itself or is stopped."""
+        writer = united(self.spark, self.streams).writeStream.foreachBatch(self._batch)
+        writer = writer.option("checkpointLocation", str(checkpoint)).queryName(job.job)
+        if not self.extent.until_caught_up:
+            writer = writer.trigger(processingTime=f"{job.trigger // MICROSECOND} microseconds")
+        elif self.extent.batches is not None:
+            writer = writer.trigger(processingTime="0 seconds")
+        else:
+            writer = writer.trigger(availableNow=True)
+        with self._signals():
+            self._watch(writer.start())
+
+    def _watch(self, query: "StreamingQuery") -> None:
+        try:
+            while not query.awaitTermination(_POLL):  # type: ignore[arg-type]  # parts of a second
+                for inlet in self.streams:
+                    inlet.source.check()
+                if self.stopping:
+                    break
+        except Exception:
+            if self.failure is not None:
+                raise self.failure from None
+            if not self.stopping:
+                raise
+        finally:
+            self.stopping = True
+            with self.busy:
+                query.stop()
+
+    def _batch(self, rows: "DataFrame", number: int) -> None:
+        """Spark's next batch, or one that it asks for again."""
+        with self.busy:
+            if self.stopping:
+                raise _StoppedError
+            try:
+                self._carry_out(rows, number)
+            except Exception as error:
+                self.failure = error
+                raise
+
+    def _carry_out(self, rows: "DataFrame", number: int) -> None:
+        self.steps.batch = number
+        self.steps("taken")
+        if number > self.engine.progress.batch:
+            for inlet in self.streams:
+                inlet.source.inspect(inlet.taken, number)
+            with self._by_stream(rows) as inputs:
+                progress = self.engine.run(number, inputs)
+            self.report(progress)
+        self.steps("done")
+        self.done += 1
+        if self.done == self.extent.batches:
+            self.stopping = True
+
+    @contextmanager
+    def _by_stream(self, rows: "DataFrame") -> Iterator[dict[str, Any]]:
+        names = [inlet.stream.name for inlet in self.streams]
+        if not isinstance(self.engine.executor, SparkExecutor):
+            yield as_arrow(rows, names)
+            return
+        rows.persist()
+        try:
+            yield dict(as_frames(rows, names))
+        finally:
+            rows.unpersist()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Both ask to stop after the batch under way; asked again, the process ends at once."""
+
+        def stop(number: int, _frame: object) -> None:
+            self.stopping = True
+            signal.signal(number, signal.SIG_DFL)
+
+        before = {s: signal.signal(s, stop) for s in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _explained(storage: Path) -> Iterator[None]:
+    """Errors as one line that says what to do."""
+    try:
+        yield
+    except MidstreamError:
+        raise
+    except EngineError as error:
+        raise RefusedError(str(error)) from None
+    except SparkUnavailableError as error:
+        raise MidstreamError(str(error)) from None
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise _full(storage) from None
+        raise
+    except Exception as error:
+        raise _by_text(error, storage) from error
+
+
+def _full(storage: Path) -> MidstreamError:
+    return MidstreamError(
+        f"no space is left on the disk of {storage}: free some and start again; "
+        "the batch under way is done again then, nothing is lost"
+    )
+
+
+def _by_text(error: Exception, storage: Path) -> Exception:
+    """What Spark and others say in words only."""
+    text = str(error)
+    if os.strerror(errno.ENOSPC) in text:
+        return _full(storage)
+    return error
