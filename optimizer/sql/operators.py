@@ -4,6 +4,7 @@ Where Spark would stop the whole job for one row, a division by zero, the canoni
 in both engines.
 """
 
+import re
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -13,6 +14,8 @@ from optimizer.sql import canonical
 from optimizer.sql.durations import microseconds, parse_duration
 from optimizer.sql.functions import Kind, kind_of
 from optimizer.sql.typed import Handler, Reader, Typed
+
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 # --- leaves --------------------------------------------------------------------------------------
 
@@ -40,6 +43,8 @@ def literal(reader: Reader, node: exp.Expr) -> Typed:
         if HOLE in text:
             raise reader.error("a NUL character is not supported in text", node)
         return Typed(node.copy(), Kind.STRING)
+    if not _NUMBER.fullmatch(text):
+        raise reader.error(f"not a number: {text}", node)
     if text.isdigit():
         return Typed(node.copy(), Kind.INTEGER)
     return Typed(node.copy(), Kind.DOUBLE if "e" in text.lower() else Kind.DECIMAL)

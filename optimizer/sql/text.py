@@ -11,6 +11,9 @@ from optimizer.query import HOLE, QueryError
 
 DIALECT = "spark"
 
+_CRASHES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What the parser raises where it takes something for granted, such as a function's argument."""
+
 
 class SqlError(QueryError):
     """SQL that is refused: why, and at which line and column (from 1) of the text."""
@@ -90,6 +93,8 @@ class Text:
             parsed = parser.parse(_functions(tokens), self.text)
         except ParseError as error:
             raise self._syntax_error(error) from None
+        except (SqlglotError, *_CRASHES):
+            raise self.error("this is not SQL", 0) from None
         statement = parsed[0]
         if statement is None:
             raise self.error("there is no SQL here", 0)
