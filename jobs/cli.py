@@ -20,6 +20,7 @@ from jobs.commands.explain import explain
 from jobs.commands.optimize import optimize
 from jobs.commands.run import run as run_job
 from jobs.commands.strategies import strategies
+from jobs.commands.verify import verify
 from jobs.errors import InputError, MidstreamError
 
 DEBUG = "MIDSTREAM_DEBUG"
@@ -37,6 +38,7 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command(name="run")(run_job)
+app.command()(verify)
 app.command()(explain)
 app.command()(optimize)
 app.command()(strategies)

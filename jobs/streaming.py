@@ -60,9 +60,9 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
     job.check_runnable()
     storage = local_storage(job)
     with _explained(storage), lease(storage):
-        streams = _streams(job, storage)
+        inputs = streams(job)
         if extent.until_caught_up and extent.batches is None:
-            _must_end(streams)
+            _must_end(inputs)
         store = job_store(job)
         spark = session(
             f"midstream-{job.job}", **{"spark.sql.streaming.numRecentProgressUpdates": 1}
@@ -71,7 +71,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
         engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2)
         try:
-            run = _Run(spark, engine, streams, extent, report, steps)
+            run = _Run(spark, engine, inputs, extent, report, steps)
             run.start(job, layout.checkpoint(storage))
         finally:
             engine.close()
@@ -120,10 +120,12 @@ def engine_job(job: Job) -> EngineJob:
     return EngineJob(job.job, ingests, {name: job.plan(name) for name in job.queries})
 
 
-def _streams(job: Job, storage: Path) -> list[Inlet]:
-    streams = {name: job.stream(name) for name in job.streams}
-    begun = origin(storage, streams, clock())
-    return inlets(begun, streams, job.streams, layout.checkpoint(storage), job.trigger)
+def streams(job: Job) -> list[Inlet]:
+    """The job's streams, in the order in which it reads them."""
+    storage = local_storage(job)
+    known = {name: job.stream(name) for name in job.streams}
+    begun = origin(storage, known, clock())
+    return inlets(begun, known, job.streams, layout.checkpoint(storage), job.trigger)
 
 
 def _must_end(streams: list[Inlet]) -> None:

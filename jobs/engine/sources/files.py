@@ -251,5 +251,5 @@ def _make(connection: duckdb.DuckDBPyConnection, table: str, feed: Feed, lines: 
     columns = ", ".join(f"{quoted(c.name)} {duck_type(c)}" for c in feed.stream.columns)
     connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} ({columns}, {ROW} VARCHAR)")
     connection.register("_text", pa.table({ROW: pa.array(lines, pa.string())}))
-    connection.execute(f"INSERT INTO {quoted(table)} BY NAME FROM _text")
+    connection.execute(f"INSERT INTO {quoted(table)} BY NAME FROM _text").fetchall()
     connection.unregister("_text")

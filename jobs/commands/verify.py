@@ -1,0 +1,55 @@
+"""`midstream verify`: whether the results are what the input says they should be."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from jobs import show, specs
+from jobs.commands.run import JobFile
+from jobs.errors import InputError, RefusedError
+from jobs.words import unknown
+
+
+def verify(
+    file: JobFile,
+    *,
+    query: Annotated[str | None, typer.Option(help="Only this query.", show_default=False)] = None,
+    json: show.Json = False,
+) -> int:
+    """Compute the results of the input read so far again, in another way, and compare."""
+    job = specs.load(file)
+    if query is not None and query not in job.queries:
+        raise InputError(unknown("query", query, job.queries), "--query")
+    from jobs import streaming
+    from jobs.engine.progress import last
+    from jobs.engine.verify import verify as compare
+
+    store = streaming.job_store(job)
+    progress = last(store)
+    if progress.batch < 0:
+        raise RefusedError("there is nothing to verify: the job has not finished a batch yet")
+    names = list(progress.plans) if query is None else [query]
+    queries = {name: job.query(name) for name in names if name in job.queries}
+    with show.progress("computing the results again"):
+        verdicts = list(compare(queries, streaming.streams(job), store, progress))
+    if json:
+        found = [asdict(verdict) for verdict in verdicts]
+        show.as_json(found if len(found) != 1 else found[0])
+    else:
+        figures = ("expected", "actual", "missing", "duplicate", "wrong")
+        show.table(
+            ("query", *figures, ""),
+            [
+                (v.query, *(f"{asdict(v)[name]:,}" for name in figures), _word(right=v.right))
+                for v in verdicts
+            ],
+            right=" ".join(figures),
+        )
+        show.note(f"up to batch {progress.batch}")
+    return 0 if all(verdict.right for verdict in verdicts) else 1
+
+
+def _word(*, right: bool) -> Text:
+    return Text("right", "green") if right else Text("not right", "bold red")
