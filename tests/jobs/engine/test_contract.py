@@ -1,0 +1,80 @@
+"""Every shape of plan, on both executors, gives what the query means: no row more, none less."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.executors.spark import SparkExecutor
+from jobs.engine.store import DeltaStore, MemoryStore, Store
+from optimizer.plan import Plan, build, parse
+from tests.jobs.engine.cases import CASES, Case, trees
+from tests.jobs.engine.harness import (
+    DELIVERIES,
+    DISORDERED,
+    LATE,
+    Delivery,
+    bag,
+    expected,
+    results,
+    run,
+)
+
+
+def plans(case: Case, most: int) -> list[Plan]:
+    """Plans of so many shapes, those with combined inputs besides."""
+    shapes = [*trees(case, most), *map(parse, case.combined)]
+    return [build(case.query, shape) for shape in shapes]
+
+
+def check(case: Case, plan: Plan, store: Store, how: Delivery) -> None:
+    wanted = bag(expected(case.query, case.oracle, store, how))
+    got = bag(results(store))
+    assert got == wanted, (
+        f"{plan} {how}: {(wanted - got).total()} missing, {(got - wanted).total()} extra"
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_duckdb(case):
+    for at, plan in enumerate(plans(case, most=26)):
+        how = DELIVERIES[at % len(DELIVERIES)]
+        store = MemoryStore()
+        run(plan, store, DuckExecutor(), how)
+        check(case, plan, store, how)
+
+
+@pytest.mark.parametrize("how", DELIVERIES, ids=str)
+def test_any_delivery_gives_the_same(how):
+    case = CASES[6]
+    for plan in plans(case, most=2):
+        store = MemoryStore()
+        run(plan, store, DuckExecutor(), how)
+        check(case, plan, store, how)
+    assert store.exists("late/a") == (how == LATE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_spark(case, spark: SparkSession, tmp_path: Path):
+    """Fewer shapes and batches, and the same tables as DuckDB's, down to the types."""
+    chosen = plans(case, most=2)[-2:]
+    for at, plan in enumerate(chosen):
+        how = (Delivery(2), DISORDERED)[at] if len(case.query.inputs) == 3 else Delivery(2)
+        store, duck = DeltaStore(tmp_path / str(at)), MemoryStore()
+        executor = SparkExecutor(spark)
+        run(plan, store, executor, how, convert=spark.createDataFrame)
+        executor.close()
+        check(case, plan, store, how)
+        run(plan, duck, DuckExecutor(), how)
+        assert tables(store) == tables(duck)
+
+
+def tables(store: Store) -> dict[str, pa.Schema]:
+    """The columns of every table."""
+    return {
+        table: dict(zip(s.names, s.types, strict=True))
+        for table in store.tables()
+        if (s := store.schema(table))
+    }
