@@ -11,7 +11,7 @@ from functools import cached_property
 
 from optimizer.cost.dual import Cost, Priced, group_cost, join_cost, keep_cost, price
 from optimizer.estimate import Estimate, Estimator, Mask, bits
-from optimizer.ordering import best_orders
+from optimizer.ordering import best_join
 from optimizer.plan import Branch, Leaf, Order, Plan, Tree, build, input_of
 from optimizer.query import ColumnRef, Query
 from optimizer.workload import Budget, Workload
@@ -142,6 +142,12 @@ class Memo:
         )
         return self.estimator.joined([part.estimate for part in parts], width)
 
+    def stored(self, parts: Sequence[Part]) -> float:
+        """The size of their join's output, were it kept as a state, in the budget's unit."""
+        if self.budget.in_bytes:
+            return self.output(parts).held_bytes
+        return self.estimator.joined([part.estimate for part in parts], 0.0).held
+
     def part(self, tree: Tree) -> Part:
         """The price of a tree, probed as it says."""
         if isinstance(tree, Leaf):
@@ -203,9 +209,11 @@ class Memo:
     def _priced(self, parts: tuple[Part, ...], orders: tuple[Order, ...] | None) -> _Operator:
         self.examined += 1
         estimates = [part.estimate for part in parts]
-        chosen = best_orders(estimates, self.estimator) if orders is None else orders
-        cost = join_cost(estimates, chosen, self.estimator)
-        return _Operator(chosen, cost, self.output(parts))
+        if orders is None:
+            orders, cost = best_join(estimates, self.estimator)
+        else:
+            cost = join_cost(estimates, orders, self.estimator)
+        return _Operator(orders, cost, self.output(parts))
 
     @cached_property
     def _readers(self) -> dict[ColumnRef, Mask]:
@@ -245,9 +253,14 @@ class Memo:
         """Whether the whole plan of these joins is within the budget (Definition 2)."""
         return self.total(part).within(self.budget)
 
-    def fits(self, part: Part) -> bool:
-        """Whether it is within the memory there is."""
-        return self.memory(part) <= self.budget.memory
+    def fits(self, parts: Sequence[Part]) -> bool:
+        """Whether a plan that joins these on top is within the memory there is: without orders."""
+        kept = sum(part.cost.memory(self.budget) + self.state(part.estimate) for part in parts)
+        return kept + self._top_memory <= self.budget.memory
+
+    @cached_property
+    def _top_memory(self) -> float:
+        return self.top(self.leaf(self.query.aliases[0]).estimate).memory(self.budget)
 
     def memory(self, part: Part) -> float:
         """What the whole plan of these joins keeps, in the budget's unit."""
@@ -260,6 +273,11 @@ class Memo:
     def strain(self, part: Part) -> tuple[float, float]:
         """The share of the budget that the scarcer resource takes, and the CPU for ties."""
         return self._strain(self.total(part))
+
+    def excess(self, part: Part) -> tuple[float, float]:
+        """How far beyond the budget both resources are together, and the CPU for ties."""
+        total = self.total(part)
+        return sum(max(0.0, share - 1.0) for share in self.shares(total)), total.cpu
 
     @property
     def front(self) -> list[Offer]:

@@ -10,7 +10,6 @@ from itertools import combinations
 from optimizer.estimate import Mask
 from optimizer.memo import Memo, Part
 
-
 Enough = Callable[[Part], bool]
 """Where a climb may end before its end."""
 

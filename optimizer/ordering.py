@@ -13,11 +13,10 @@ denies.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import inf
-from operator import attrgetter
-from typing import NamedTuple
+from math import copysign, inf
+from operator import itemgetter
 
+from optimizer.cost.dual import Cost, Steps, join_cost, worked
 from optimizer.estimate import Estimate, Estimator
 from optimizer.plan import Order
 
@@ -30,61 +29,26 @@ Links = Sequence[Sequence[int]]
 
 def best_orders(parts: Sequence[Estimate], estimator: Estimator) -> tuple[Order, ...]:
     """For each input, the cheapest way that we know through the states of the others."""
+    return best_join(parts, estimator)[0]
+
+
+def best_join(parts: Sequence[Estimate], estimator: Estimator) -> tuple[tuple[Order, ...], Cost]:
+    """These orders, and what the join then costs."""
     if len(parts) <= EXACT:
-        return exact_orders(parts, estimator)
+        orders = exact_orders(parts, estimator)
+        return orders, join_cost(parts, orders, estimator)
     steps = Steps.of(parts, estimator)
     trees = {spanning_tree(steps, cartesian=cartesian) for cartesian in (False, True)}
     ways = [ik_orders(tree, steps) for tree in sorted(trees)]
-    return tuple(
-        min((way[start] for way in ways), key=lambda order: steps.cost(start, order))
+    chosen = [
+        min((steps.cost(start, way[start]), way[start]) for way in ways)
         for start in range(len(parts))
-    )
-
-
-# --- steps ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Steps:
-    """What probing each input of a join costs, and yields, per tuple of the flow."""
-
-    rates: tuple[float, ...]
-    sizes: tuple[float, ...]
-    tolls: tuple[float, ...]
-    """Cost of a probe whatever it yields: pairs compared, and the probe itself."""
-    match: float
-    partners: tuple[dict[int, float], ...]
-    """The selectivity against each other input that a predicate connects."""
-
-    @classmethod
-    def of(cls, parts: Sequence[Estimate], estimator: Estimator) -> "Steps":
-        """Those of a join of these inputs."""
-        rates = estimator.workload.rates
-        return cls(
-            tuple(part.rate for part in parts),
-            tuple(part.held for part in parts),
-            tuple(rates.pair * part.held + rates.probe for part in parts),
-            rates.match,
-            tuple(estimator.partners([part.mask for part in parts])),
-        )
-
-    def cost(self, start: int, order: Order) -> float:
-        """Of sending one tuple of an input that way; exact where windows are CQL's or global.
-
-        Other bounds make T depend on what was joined before; S * f is then an estimate of it.
-        """
-        joined = bytearray(len(self.sizes))
-        joined[start] = True
-        flow, cost = 1.0, 0.0
-        for other in order:
-            after = flow * self.sizes[other]
-            for partner, selectivity in self.partners[other].items():
-                if joined[partner]:
-                    after *= selectivity
-            cost += self.match * after + self.tolls[other] * flow
-            flow = after
-            joined[other] = True
-        return cost
+    ]
+    orders = tuple(order for _, order in chosen)
+    if estimator.volumes.windows is None:
+        return orders, join_cost(parts, orders, estimator)
+    work = sum(rate * cost for rate, (cost, _) in zip(steps.rates, chosen, strict=True))
+    return orders, worked(parts, work, estimator)
 
 
 # --- exactly -------------------------------------------------------------------------------------
@@ -176,25 +140,8 @@ def _flows(
 # --- along a tree --------------------------------------------------------------------------------
 
 
-class Run(NamedTuple):
-    """Inputs that are probed one right after the other: the module of IK."""
-
-    rank: float
-    yielded: float
-    cost: float
-    members: tuple[int, ...]
-
-    @classmethod
-    def of(cls, yielded: float, cost: float, members: tuple[int, ...]) -> "Run":
-        """With its rank (T - 1) / C; what costs nothing goes first if it thins the flow."""
-        gain = yielded - 1.0
-        rank = gain / cost if cost > 0 else (gain > 0) * inf if gain >= 0 else -inf
-        return cls(rank, yielded, cost, members)
-
-    def then(self, other: "Run") -> "Run":
-        """Both, as one."""
-        cost = self.cost + self.yielded * other.cost
-        return Run.of(self.yielded * other.yielded, cost, self.members + other.members)
+Run = tuple[float, float, float, tuple[int, ...]]
+"""Inputs probed one right after the other, IK's module: its rank, T, C, and who they are."""
 
 
 def ik_orders(tree: Links, steps: Steps) -> tuple[Order, ...]:
@@ -212,27 +159,38 @@ def ik_orders(tree: Links, steps: Steps) -> tuple[Order, ...]:
 
     def below(node: int, parent: int) -> list[Run]:
         runs = [run for child in tree[node] if child != parent for run in behind(node, child)]
-        return sorted(runs, key=_rank)
+        runs.sort(key=_rank)
+        return runs
 
     return tuple(
-        tuple(member for run in below(root, -1) for member in run.members)
+        tuple(member for *_, members in below(root, -1) for member in members)
         for root in range(len(tree))
     )
 
 
-_rank: Callable[[Run], float] = attrgetter("rank")
+_rank: Callable[[Run], float] = itemgetter(0)
+
+
+def _run(yielded: float, cost: float, members: tuple[int, ...]) -> Run:
+    """With its rank (T - 1) / C; what costs nothing goes first if it thins the flow."""
+    gain = yielded - 1.0
+    if cost > 0:
+        return gain / cost, yielded, cost, members
+    return copysign(inf, gain) if gain else 0.0, yielded, cost, members
 
 
 def _step(parent: int, node: int, steps: Steps) -> Run:
     yielded = steps.sizes[node] * steps.partners[node].get(parent, 1.0)
-    return Run.of(yielded, steps.match * yielded + steps.tolls[node], (node,))
+    return _run(yielded, steps.match * yielded + steps.tolls[node], (node,))
 
 
 def _normalised(head: Run, rest: list[Run]) -> list[Run]:
     """Ascending ranks: whatever would like to come before its parent is tied to it."""
     tied = 0
-    while tied < len(rest) and rest[tied].rank < head.rank:
-        head = head.then(rest[tied])
+    while tied < len(rest) and rest[tied][0] < head[0]:
+        _, yielded, cost, members = head
+        _, more_yielded, more_cost, more = rest[tied]
+        head = _run(yielded * more_yielded, cost + yielded * more_cost, members + more)
         tied += 1
     return [head, *rest[tied:]]
 

@@ -82,11 +82,22 @@ def group_cost(below: Estimate, grouping: Grouping, estimator: Estimator) -> Cos
 
 def join_cost(parts: Sequence[Estimate], orders: Sequence[Order], estimator: Estimator) -> Cost:
     """The cost of one n-ary join; equations (1) to (5) of Zhu-Raghavan are its smallest cases."""
-    cost = Cost()
-    for position, part in enumerate(parts):
-        order = [parts[other] for other in orders[position]]
-        cost += keep_cost(part, estimator) + Cost(probe_cost(part, order, estimator))
-    return cost
+    if estimator.volumes.windows is not None:
+        steps = Steps.of(parts, estimator)
+        work = sum(rate * steps.cost(i, orders[i]) for i, rate in enumerate(steps.rates))
+        return worked(parts, work, estimator)
+    keeps = sum((keep_cost(part, estimator) for part in parts), Cost())
+    probes = (
+        probe_cost(part, [parts[other] for other in order], estimator)
+        for part, order in zip(parts, orders, strict=True)
+    )
+    return keeps + Cost(sum(probes))
+
+
+def worked(parts: Sequence[Estimate], work: float, estimator: Estimator) -> Cost:
+    """The cost of a join whose probes, but for the scans, take so much work."""
+    scans = estimator.workload.rates.scan * (len(parts) - 1) * sum(part.held for part in parts)
+    return sum((keep_cost(part, estimator) for part in parts), Cost(work + scans))
 
 
 def keep_cost(part: Estimate, estimator: Estimator) -> Cost:
@@ -118,3 +129,50 @@ def probe_cost(part: Estimate, order: Sequence[Estimate], estimator: Estimator) 
         work += rates.probe * flow + rates.scan * other.held
         flow = matches
     return work
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What probing each input of a join costs, and yields, per tuple of the flow.
+
+    The same as `probe_cost`, where windows are alike, but for the scans: once for all orders.
+    """
+
+    rates: tuple[float, ...]
+    """New tuples per second of each input."""
+    sizes: tuple[float, ...]
+    tolls: tuple[float, ...]
+    """Cost of a probe whatever it yields: pairs compared, and the probe itself."""
+    match: float
+    partners: tuple[dict[int, float], ...]
+    """The selectivity against each other input that a predicate connects."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Estimate], estimator: Estimator) -> "Steps":
+        """Those of a join of these inputs."""
+        rates = estimator.workload.rates
+        return cls(
+            tuple(part.rate for part in parts),
+            tuple(part.held for part in parts),
+            tuple(rates.pair * part.held + rates.probe for part in parts),
+            rates.match,
+            tuple(estimator.partners([part.mask for part in parts])),
+        )
+
+    def cost(self, start: int, order: Order) -> float:
+        """Of sending one tuple of an input that way; exact where windows are CQL's or global.
+
+        Other bounds make T depend on what was joined before; S * f is then an estimate of it.
+        """
+        joined = bytearray(len(self.sizes))
+        joined[start] = True
+        flow, cost = 1.0, 0.0
+        for other in order:
+            after = flow * self.sizes[other]
+            for partner, selectivity in self.partners[other].items():
+                if joined[partner]:
+                    after *= selectivity
+            cost += self.match * after + self.tolls[other] * flow
+            flow = after
+            joined[other] = True
+        return cost

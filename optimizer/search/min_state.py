@@ -10,16 +10,15 @@ the tree without them is kept if its states are smaller.
 from collections.abc import Callable
 from itertools import combinations
 
-from optimizer.estimate import Estimate
 from optimizer.memo import Memo, Part
 from optimizer.moves import combined
 
-Weight = Callable[[Estimate], float]
+Weight = Callable[[tuple[Part, Part]], float]
 
 
 def min_state(memo: Memo) -> Part:
     """Propose the bjtree of the smallest states that we know."""
-    trees = [merged(memo, memo.state, cartesian=cartesian) for cartesian in (False, True)]
+    trees = [merged(memo, memo.stored, cartesian=cartesian) for cartesian in (False, True)]
     for tree in trees:
         memo.offer(tree)
     smallest = combined(memo, min(trees, key=memo.memory))
@@ -34,7 +33,7 @@ def merged(memo: Memo, weigh: Weight, *, cartesian: bool) -> Part:
     def weight(one: int, other: int) -> tuple[bool, float]:
         pair = parts[one], parts[other]
         connected = cartesian or memo.estimator.connected(pair[0].mask, pair[1].mask)
-        return not connected, weigh(memo.output(pair))
+        return not connected, weigh(pair)
 
     weights = {pair: weight(*pair) for pair in combinations(parts, 2)}
     while weights:

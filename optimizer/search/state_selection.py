@@ -30,9 +30,11 @@ def beneficial(memo: Memo, root: Part) -> Iterator[Part]:
     """The plans with one more state that need less CPU and fit, the most promising first."""
     for pair in candidates(memo, root):
         others = (part for part in root.parts if part not in pair)
-        plan = joined(memo, (*others, simplest(memo, pair)))
-        if plan.cost.cpu < root.cost.cpu and memo.fits(plan):
-            yield plan
+        parts = (*others, simplest(memo, pair))
+        if memo.fits(parts):
+            plan = joined(memo, parts)
+            if plan.cost.cpu < root.cost.cpu:
+                yield plan
 
 
 def candidates(memo: Memo, root: Part) -> list[tuple[Part, Part]]:
@@ -47,7 +49,7 @@ def candidates(memo: Memo, root: Part) -> list[tuple[Part, Part]]:
 
     def promise(pair: tuple[int, int]) -> tuple[float, tuple[int, int]]:
         one, other = pair
-        weight = memo.state(memo.output((root.parts[one], root.parts[other])))
+        weight = memo.stored((root.parts[one], root.parts[other]))
         return (-frequency[pair] / weight if weight else float("-inf")), pair
 
     return [(root.parts[i], root.parts[j]) for i, j in sorted(frequency, key=promise)]

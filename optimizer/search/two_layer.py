@@ -14,18 +14,19 @@ piece at a time as long as that eases their scarcer resource.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import islice, product
 
-from optimizer.estimate import Estimate
 from optimizer.memo import Memo, Part
 from optimizer.moves import Enough, combined, neighbours
 
+Distance = Callable[[Part], tuple[float, float]]
 Climb = Callable[[Memo, Part, Enough], Part]
 
-STARTS = 3
+STARTS = 6
 """From so many of the plans nearest to the budget the last resort starts."""
 
-MOVES = 40_000
+MOVES = 60_000
 """So many moves over the square of the number of inputs it tries."""
 
 
@@ -64,30 +65,53 @@ def proposed(memo: Memo, layers: Layers) -> Iterator[Part]:
 
 def bjtrees(memo: Memo, layers: Layers) -> Iterator[Part]:
     """Others to start from: small in tuples, in bytes, and cheap to maintain."""
-    keep = memo.workload.rates
-
-    def upkeep(output: Estimate) -> float:
-        return output.rate * (keep.match + keep.keep + keep.keep_byte * output.width)
-
-    for weigh in (upkeep, lambda output: output.held, lambda output: output.held_bytes):
+    for weigh in (upkeep, tuples, size):
         for cartesian in (False, True):
-            tree = combined(memo, layers.merged(memo, weigh, cartesian=cartesian))
+            tree = combined(memo, layers.merged(memo, partial(weigh, memo), cartesian=cartesian))
             memo.offer(tree)
             yield tree
 
 
+def upkeep(memo: Memo, pair: tuple[Part, Part]) -> float:
+    """CPU of making and keeping the state of a pair."""
+    rates, output = memo.workload.rates, memo.output(pair)
+    return output.rate * (rates.match + rates.keep + rates.keep_byte * output.width)
+
+
+def tuples(memo: Memo, pair: tuple[Part, Part]) -> float:
+    """Its size in tuples."""
+    return memo.output(pair).held
+
+
+def size(memo: Memo, pair: tuple[Part, Part]) -> float:
+    """Its size in bytes."""
+    return memo.output(pair).held_bytes
+
+
 def last_resort(memo: Memo) -> None:
-    """Descend from the plans nearest to the budget, one move at a time."""
+    """Descend from the plans nearest to the budget, one move at a time.
+
+    First by the share of the scarcer resource, then by what both are beyond the budget: where one
+    comes to rest, the other often still finds a way.
+    """
     left = MOVES // len(memo.query.aliases) ** 2
-    for offer in sorted(memo.front, key=lambda offer: memo.strain(offer.part))[:STARTS]:
-        plan = offer.part
-        while left > 0 and not memo.out_of_time():
-            around = list(islice(neighbours(memo, plan), left))
-            left -= len(around)
-            nearest = min(around, key=memo.strain, default=plan)
-            if memo.strain(nearest) >= memo.strain(plan):
-                break
-            plan = nearest
-            memo.offer(plan)
-            if memo.qualified(plan):
-                return
+    nearest = sorted(memo.front, key=lambda offer: memo.strain(offer.part))[:STARTS]
+    for distance, offer in product((memo.strain, memo.excess), nearest):
+        left = descend(memo, offer.part, distance, left)
+        if left <= 0 or (memo.best and memo.best.total.within(memo.budget)):
+            return
+
+
+def descend(memo: Memo, plan: Part, distance: Distance, left: int) -> int:
+    """Take the best move while it shortens the distance; returns how many may still be tried."""
+    while left > 0 and not memo.out_of_time():
+        around = list(islice(neighbours(memo, plan), left))
+        left -= len(around)
+        nearest = min(around, key=distance, default=plan)
+        if distance(nearest) >= distance(plan):
+            break
+        plan = nearest
+        memo.offer(plan)
+        if memo.qualified(plan):
+            break
+    return left

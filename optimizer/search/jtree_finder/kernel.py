@@ -142,7 +142,7 @@ def _grow(
     scratch = Scratch(np.zeros(1 << n), np.zeros(1 << n), np.zeros(1 << n, dtype=np.int64))
     limits = _limits(mask, tables)
     examined, level = 0, 0
-    left[0], untried[0], cpu[0] = mask, first, tables.match * tables.rate[mask]
+    left[0], untried[0], cpu[0] = mask, first, tables.result * tables.rate[mask]
     while level >= 0:
         block = untried[level]
         if block == 0:
@@ -162,7 +162,7 @@ def _grow(
         least_memory = memory[level + 1] + tables.rest_memory[rest]
         if least_cpu > limits[0] or least_memory > limits[1]:
             continue
-        if _beaten(front, least_cpu, least_memory):
+        if _beaten(front.cpu, front.memory, front.used[0], least_cpu, least_memory):
             continue
         chosen[level] = block
         if rest:
@@ -189,7 +189,8 @@ def _limits(mask: int, tables: Tables) -> tuple[float, float]:
     if mask == tables.full:
         return tables.budget_cpu, tables.budget_memory
     others = tables.full ^ mask
-    cpu = tables.keep[mask] + tables.probing[mask] + tables.rest_cpu[others] + tables.results
+    cpu = tables.keep[mask] + tables.probing[mask] + tables.rest_cpu[others]
+    cpu += tables.result * tables.rate[tables.full]
     memory = tables.memory[mask] + tables.rest_memory[others]
     return tables.budget_cpu - cpu, tables.budget_memory - memory
 
@@ -205,11 +206,24 @@ def _take(
 ) -> Front:
     """Add to the front what a partition offers: every choice among its blocks' own fronts."""
     count = len(chosen)
-    cpu = _probes(chosen, tables, scratch)
-    memory = 0.0
+    cpu, memory, inside_cpu, inside_memory = 0.0, 0.0, 0.0, 0.0
     for block in chosen:
         cpu += tables.keep[block] + tables.scan * (count - 1) * tables.size[block]
         memory += tables.memory[block]
+        inside_cpu += pool.cpu[pool.first[block]]
+        inside_memory += pool.memory[pool.first[block] + pool.points[block] - 1]
+    least_memory = memory + inside_memory
+    least_cpu = cpu + inside_cpu + _outer_steps(chosen, tables)
+    if least_cpu > limits[0] or _beaten(
+        front.cpu, front.memory, front.used[0], least_cpu, least_memory
+    ):
+        return front
+    cpu += _probes(chosen, tables, scratch)
+    least_cpu = cpu + inside_cpu
+    if least_cpu > limits[0] or _beaten(
+        front.cpu, front.memory, front.used[0], least_cpu, least_memory
+    ):
+        return front
     picks = np.zeros(count, dtype=np.int64)
     while True:
         point_cpu, point_memory = cpu, memory
@@ -229,6 +243,25 @@ def _take(
             turned += 1
         if turned == count:
             return front
+
+
+@njit(cache=True)
+def _outer_steps(chosen: Ints, tables: Tables) -> float:
+    """What the probes need at least: each input's cheapest first step, and all last steps."""
+    union = 0
+    for block in chosen:
+        union |= block
+    work = float(tables.result * tables.rate[union])
+    if len(chosen) == 2 or not tables.alike:
+        return work
+    for block in chosen:
+        least = np.inf
+        for other in chosen:
+            if other != block:
+                step = tables.match * tables.size[block | other]
+                least = min(least, step + tables.size[block] * tables.toll[other])
+        work += tables.pace[block] * least
+    return work
 
 
 @njit(cache=True)
@@ -289,18 +322,24 @@ def _cheapest(flow: Floats, start: int, chosen: Ints, tables: Tables, still: Flo
 
 
 @njit(cache=True)
-def _beaten(front: Front, cpu: float, memory: float) -> bool:
-    """Whether a point of the front needs no more of either resource."""
-    place = np.searchsorted(front.cpu[: front.used[0]], cpu * (1 + EQUAL), side="right")
-    return bool(place > 0 and front.memory[place - 1] <= memory * (1 + EQUAL))
+def _beaten(cpus: Floats, memories: Floats, points: int, cpu: float, memory: float) -> bool:
+    """Whether a point of a front needs no more of either resource."""
+    low, high = 0, points
+    while low < high:
+        middle = (low + high) // 2
+        if cpus[middle] <= cpu * (1 + EQUAL):
+            low = middle + 1
+        else:
+            high = middle
+    return bool(low > 0 and memories[low - 1] <= memory * (1 + EQUAL))
 
 
 @njit(cache=True)
 def _insert(front: Front, cpu: float, memory: float, chosen: Ints, picks: Ints) -> None:
     """Take a point in, and throw out those that it beats."""
-    if _beaten(front, cpu, memory):
-        return
     points = front.used[0]
+    if _beaten(front.cpu, front.memory, points, cpu, memory):
+        return
     begin = int(np.searchsorted(front.cpu[:points], cpu, side="left"))
     end = begin
     while end < points and front.memory[end] >= memory:

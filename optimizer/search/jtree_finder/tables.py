@@ -45,8 +45,8 @@ class Tables(NamedTuple):
     """Memory that these streams need at least."""
     match: float
     scan: float
-    results: float
-    """CPU of making the results of all, in whatever way."""
+    result: float
+    """CPU that the last probe step needs at least for each tuple that a join puts out."""
     budget_cpu: float
     """CPU and memory that the joins may take, a rounding error more."""
     budget_memory: float
@@ -85,7 +85,7 @@ def tables(memo: Memo, leaves: Sequence[Part]) -> Tables | None:
         rest_memory=_sums(memory[singles]),
         match=rates.match,
         scan=rates.scan,
-        results=rates.match * float(rate[-1]),
+        result=rates.match + (rates.pair if windows else 0.0),
         budget_cpu=(memo.budget.cpu - top.cpu) * (1 + 1e-9),
         budget_memory=(memo.budget.memory - top.memory(memo.budget)) * (1 + 1e-9),
     )

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from optimizer.cost.dual import probe_cost
+from optimizer.cost.dual import Steps, probe_cost
 from optimizer.estimate import Estimate, Estimator
-from optimizer.ordering import EXACT, Steps, best_orders, exact_orders, ik_orders, spanning_tree
+from optimizer.ordering import EXACT, best_orders, exact_orders, ik_orders, spanning_tree
 from optimizer.workload import Method
 from tests.optimizer.search.cases import Case, case, names, random_case
 
