@@ -87,7 +87,7 @@ def test_defaults(tmp_path: Path):
     small = job(tmp_path, SMALL)
     assert small.engine == "spark"
     assert small.storage == str(tmp_path / ".midstream/small")
-    assert small.sink("pairs") == str(tmp_path / ".midstream/small/results/pairs")
+    assert small.sink("pairs") == str(tmp_path / ".midstream/small/out/pairs")
     assert small.trigger == timedelta(seconds=10)
     assert small.streams["a"].lateness == timedelta(0)
     assert small.streams["a"].idle_after is None

@@ -1,0 +1,70 @@
+"""What the documentation shows is what the program prints.
+
+`python -m tests.jobs.test_docs` runs every command shown in a `console` block, and writes down what
+it prints now.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/cli.md", "docs/state-identity.md"]
+BLOCK = re.compile(r"(```console\n\$ midstream (.*)\n)((?:.*\n)*?)(```\n)")
+COMING = {"strategies.md"}
+"""Pages that others link to already."""
+EFFORT = re.compile(r" +[\d,]+ +(> )?\d+\.\d m?s\b")
+
+
+def printed(command: str) -> str:
+    """What the command prints, 80 columns wide, without blanks at the ends of lines."""
+    told = subprocess.run(
+        ["bash", "-c", f"{shlex.quote(sys.executable)} -m jobs.cli {command} 2>&1"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in told.stdout, told.stdout
+    return "\n".join(line.rstrip() for line in told.stdout.strip("\n").split("\n")) + "\n"
+
+
+def steady(text: str) -> str:
+    """Without what a search examined and how long it took, and how wide that makes a table."""
+    return re.sub(" {2,}", "  ", EFFORT.sub(" ...", text))
+
+
+def shown() -> list[tuple[str, str, str]]:
+    return [
+        (page, block[2], block[3])
+        for page in PAGES
+        for block in BLOCK.finditer((ROOT / page).read_text())
+    ]
+
+
+def test_pages_show_something():
+    assert len(shown()) >= 5
+
+
+@pytest.mark.parametrize(("page", "command", "output"), shown())
+def test_output(page: str, command: str, output: str):
+    assert steady(printed(command)) == steady(output)
+
+
+@pytest.mark.parametrize("page", [*sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md"])
+def test_links_lead_somewhere(page: Path):
+    targets = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
+    missing = [t for t in targets if not (page.parent / t).exists() and Path(t).name not in COMING]
+    assert missing == []
+
+
+def rewrite() -> None:
+    for page in PAGES:
+        path = ROOT / page
+        text = BLOCK.sub(lambda b: b[1] + printed(b[2]) + b[4], path.read_text())
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    rewrite()
