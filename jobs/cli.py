@@ -19,6 +19,7 @@ from jobs.commands.doctor import doctor
 from jobs.commands.explain import explain
 from jobs.commands.optimize import optimize
 from jobs.commands.run import run as run_job
+from jobs.commands.status import status
 from jobs.commands.strategies import strategies
 from jobs.commands.verify import verify
 from jobs.errors import InputError, MidstreamError
@@ -38,6 +39,7 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command(name="run")(run_job)
+app.command()(status)
 app.command()(verify)
 app.command()(explain)
 app.command()(optimize)

@@ -77,6 +77,15 @@ def active() -> "SparkSession | None":
     return SparkSession.getActiveSession()
 
 
+def end() -> None:
+    """Stop Spark for good, with the threads through which it calls this process."""
+    if running := active():
+        gateway = running.sparkContext._gateway  # noqa: SLF001  # pyspark leaves it open
+        running.stop()
+        if gateway is not None:
+            gateway.shutdown()
+
+
 def jars() -> list[Path]:
     """Delta's jars, of the version of the installed delta-spark."""
     found = sorted(JARS.glob(f"io.delta_*-{version('delta-spark')}.jar"))

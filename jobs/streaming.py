@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from json import dumps
 from pathlib import Path
 from threading import Lock
 from time import time_ns
@@ -26,7 +27,7 @@ from jobs.engine.microbatch import Engine, EngineError, result_table
 from jobs.engine.microbatch import Job as EngineJob
 from jobs.engine.progress import Progress
 from jobs.errors import InputError, MidstreamError, RefusedError
-from jobs.spark import SparkUnavailableError, active, session
+from jobs.spark import SparkUnavailableError, session
 from jobs.specs import MICROSECOND, Job
 
 if TYPE_CHECKING:
@@ -71,16 +72,10 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
         engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2)
         try:
-            run = _Run(spark, engine, inputs, extent, report, steps)
+            run = _Run(spark, engine, inputs, extent, report, steps, storage / "control")
             run.start(job, layout.checkpoint(storage))
         finally:
             engine.close()
-
-
-def end() -> None:
-    """Stop Spark, which no one needs any more."""
-    if running := active():
-        running.stop()
 
 
 def clock() -> int:
@@ -167,6 +162,8 @@ class _Run:
     extent: Extent
     report: Callable[[Progress], None]
     steps: _Steps
+    notes: Path
+    described: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
     failure: Exception | None = None
     done: int = 0
@@ -221,11 +218,22 @@ class _Run:
                 inlet.source.inspect(inlet.taken, number)
             with self._by_stream(rows) as inputs:
                 progress = self.engine.run(number, inputs)
+            self._describe_states()
             self.report(progress)
         self.steps("done")
         self.done += 1
         if self.done == self.extent.batches:
             self.stopping = True
+
+    def _describe_states(self) -> None:
+        """Note what each state holds, for those who only know what it is called."""
+        contents = {o.key: o.content for o in self.engine.program.operators}
+        if contents != self.described:
+            path = self.notes / "states.json"
+            draft = path.with_suffix(".draft")
+            draft.write_text(dumps(contents), encoding="utf-8")
+            draft.replace(path)
+            self.described = contents
 
     @contextmanager
     def _by_stream(self, rows: "DataFrame") -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from jobs import show, specs
+from jobs.status import moment, notation
 
 if TYPE_CHECKING:
     from jobs.engine.progress import Progress
@@ -29,19 +30,20 @@ def run(
     """Run a job. SIGTERM or Ctrl-C ends it after the batch under way; run again, it goes on."""
     job = specs.load(file)
     from jobs import streaming
+    from jobs.spark import end
 
     say = _line if json else _say
     extent = streaming.Extent(until_caught_up, batches)
     try:
         streaming.run(job, extent, lambda progress: say(summary(progress)))
     finally:
-        streaming.end()
+        end()
 
 
 def summary(progress: "Progress") -> dict[str, Any]:
     """A batch in figures."""
     streams = progress.streams.values()
-    plans = notation(progress)
+    plans = {query: notation(plan) for query, plan in progress.plans.items()}
     return {
         "batch": progress.batch,
         "plan": "; ".join(plans.values()),
@@ -53,26 +55,8 @@ def summary(progress: "Progress") -> dict[str, Any]:
         "ms": round(sum(progress.ms.values()), 1),
         "plans": plans,
         "results_of": dict(progress.results),
-        "watermark": progress.watermark,
+        "watermark": moment(progress.watermark),
     }
-
-
-def notation(progress: "Progress") -> dict[str, str]:
-    """Each query's plan as people write it."""
-    return {query: _tree(plan) for query, plan in progress.plans.items()}
-
-
-def _tree(plan: dict[str, Any]) -> str:
-    """The joins of a plan's JSON, without a query to check them against."""
-    below = [_tree(part) for part in plan.get("inputs", ())]
-    match plan["op"]:
-        case "source":
-            return str(plan["alias"])
-        case "combine":
-            return f"[{below[0]}]"
-        case "join":
-            return f"({' '.join(below)})" + (f"@{plan['place']}" if plan.get("place") else "")
-    return below[0]
 
 
 def _line(batch: dict[str, Any]) -> None:
