@@ -219,11 +219,13 @@ def test_group_by_by_hand(method):
     """50 groups over 60 s every 10 s: a result of 240 a second is in six windows at once."""
     grouping = counts("A.v", size=60, slide=10)
     query = joined("AB", [("A", "B")], 6, grouping=grouping)
-    load = workload({"A": 10, "B": 20}, {("A", "B"): 0.1}, method=method, groups=50)
+    load = workload(
+        {"A": 10, "B": 20}, {("A", "B"): 0.1}, method=method, unit_costs=COSTS, batch=5, groups=50
+    )
     plan = priced(query, load, "(A B)")
     group_by = plan.plan.root.inputs[0]
-    work = 1e-7 if method is Method.BATCH else 2e-7
-    statement = 5e-3 / 10 if method is Method.BATCH else 0
+    work = 2e-6 if method is Method.BATCH else 2e-7
+    statement = 0.01 / 5 if method is Method.BATCH else 0
     assert plan.costs[group_by].cpu == pytest.approx(240 * 6 * work + statement)
     assert plan.costs[group_by].tuples == pytest.approx(50 * 6)
     assert plan.estimates[group_by].rate == pytest.approx(50 / 10)
