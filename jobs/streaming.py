@@ -186,7 +186,7 @@ class _Run:
         try:
             while not query.awaitTermination(_POLL):  # type: ignore[arg-type]  # parts of a second
                 for inlet in self.streams:
-                    inlet.source.check()
+                    inlet.source.check_presence()
                 if self.stopping:
                     break
         except Exception:

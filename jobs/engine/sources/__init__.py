@@ -27,7 +27,10 @@ class Source(Protocol):
     """Whether it can never be caught up with."""
 
     def check(self) -> None:
-        """Complain if it cannot deliver now: its directory is gone, its schema is another."""
+        """Complain if it cannot deliver: its directory is not there, its schema is another."""
+
+    def check_presence(self) -> None:
+        """Complain if what was there is there no more; cheap enough to be asked all the time."""
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The stream's columns, `_reason` and `_row`, without end."""

@@ -35,7 +35,7 @@ class DeltaSource:
         self._options = {name: str(value) for name, value in spec.options.items()}
 
     def check(self) -> None:
-        is_there(self._path, self._feed.name)
+        self.check_presence()
         try:
             schema = DeltaTable(self._path).schema().to_arrow()
         except TableNotFoundError:
@@ -43,6 +43,9 @@ class DeltaSource:
                 f"{self._path} of stream {self._feed.name} is not a Delta table"
             ) from None
         same_schema(self._feed.stream, pa.schema(schema), str(self._path))
+
+    def check_presence(self) -> None:
+        is_there(self._path, self._feed.name)
 
     def frame(self, spark: SparkSession) -> DataFrame:
         reader = spark.readStream.format("delta").options(**self._options)

@@ -54,9 +54,12 @@ class FilesSource:
         self._options: dict[str, str] = OPTIONS | given
 
     def check(self) -> None:
-        is_there(self._path, self._feed.name)
+        self.check_presence()
         if self._format != "parquet" and self._options.get("multiLine", "false") != "false":
             raise SourceError(f"stream {self._feed.name}: multiLine is not supported")
+
+    def check_presence(self) -> None:
+        is_there(self._path, self._feed.name)
 
     def frame(self, spark: SparkSession) -> DataFrame:
         made = {"parquet": self._parquet, "json": self._json, "csv": self._csv}

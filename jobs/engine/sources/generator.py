@@ -43,6 +43,9 @@ class GeneratorSource:
     def check(self) -> None:
         """Nothing can be missing."""
 
+    def check_presence(self) -> None:
+        """Nothing can go missing."""
+
     def frame(self, spark: SparkSession) -> DataFrame:
         reader = spark.readStream.format("rate-micro-batch")
         ticks = reader.options(

@@ -16,6 +16,9 @@ class KafkaSource:
     def check(self) -> None:
         self._refuse()
 
+    def check_presence(self) -> None:
+        self._refuse()
+
     def frame(self, *_: Any) -> NoReturn:
         self._refuse()
 

@@ -1,0 +1,186 @@
+"""Whole jobs: started, stopped, killed, resumed; their results compared with their input."""
+
+import errno
+import signal
+from pathlib import Path
+
+import pytest
+import yaml
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from jobs import cli, specs, streaming
+from jobs.engine.layout import JobStore
+from jobs.engine.progress import Progress, history, last
+from jobs.engine.verify import verify
+from jobs.errors import MidstreamError, RefusedError
+from tests.bench import crash
+from tests.jobs import small
+
+DRAIN = streaming.Extent(until_caught_up=True)
+
+
+def run(job: Path, extent: streaming.Extent = DRAIN) -> list[Progress]:
+    done: list[Progress] = []
+    streaming.run(specs.load(job), extent, done.append)
+    return done
+
+
+def differences(job: Path) -> list[tuple[str, int, int, int]]:
+    spec = specs.load(job)
+    store = streaming.job_store(spec)
+    queries = {name: spec.query(name) for name in spec.queries}
+    verdicts = list(verify(queries, streaming.streams(spec), store, last(store)))
+    assert all(verdict.actual > 0 for verdict in verdicts)
+    return [(v.query, v.missing, v.duplicate, v.wrong) for v in verdicts if not v.right]
+
+
+def changed(job: Path, **fields: object) -> Path:
+    content = yaml.safe_load(job.read_text()) | fields
+    job.write_text(yaml.safe_dump(content))
+    return job
+
+
+def test_results_are_those_of_the_input(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(4))
+    job = small.job(tmp_path)
+
+    batches = run(job)
+
+    assert [progress.batch for progress in batches] == [0, 1, 2, 3]
+    assert differences(job) == []
+    flows = [flow for progress in batches for flow in progress.streams.values()]
+    tables = {kind: tmp_path / "storage" / kind for kind in ("late", "rejected")}
+    for kind, path in tables.items():
+        counted = sum(getattr(flow, kind) for flow in flows)
+        assert counted > 0
+        kept = [DeltaTable(table).to_pyarrow_table().num_rows for table in path.iterdir()]
+        assert sum(kept) == counted
+    assert sum(flow.rows + flow.late + flow.rejected for flow in flows) == 3 * 4 * 50
+
+
+def test_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(3))
+    job = small.job(tmp_path)
+    assert len(run(job, streaming.Extent(batches=2))) == 2
+    small.write(tmp_path, range(3, 4))
+
+    again = run(job)
+
+    assert [progress.batch for progress in again] == [2, 3]
+    assert differences(job) == []
+    assert run(job) == []
+
+
+def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(2))
+    job = small.job(tmp_path, engine="spark")
+    run(job)
+    assert differences(job) == []
+
+
+def test_results_go_where_the_job_says(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(1))
+    queries = {"two": small.QUERIES["two"] | {"sink": {"path": "elsewhere/two"}}}
+    job = small.job(tmp_path, queries=queries)
+    (progress,) = run(job)
+    assert (
+        DeltaTable(tmp_path / "elsewhere/two").to_pyarrow_table().num_rows
+        == (progress.results["two"])
+    )
+    assert differences(job) == []
+
+
+def test_a_silent_stream_is_not_waited_for(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(2))
+    for file in (tmp_path / "c").iterdir():
+        file.unlink()
+    job = small.job(tmp_path)
+    streams = yaml.safe_load(job.read_text())["streams"]
+
+    assert run(job)[-1].watermark is None
+
+    streams["c"]["idle_after"] = "1 millisecond"
+    assert run(changed(job, storage="other", streams=streams))[-1].watermark is not None
+
+
+def test_a_changed_query_is_refused(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(1))
+    job = small.job(tmp_path)
+    run(job)
+    other = {"two": {"sql": small.QUERIES["two"]["sql"].replace("3 SECONDS", "4 SECONDS")}}
+    with pytest.raises(RefusedError, match="query two is not the one"):
+        run(changed(job, queries=other))
+
+
+def test_other_streams_are_refused(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(1))
+    job = small.job(tmp_path, queries={"two": small.QUERIES["two"]})
+    run(job)
+    streams = yaml.safe_load(job.read_text())["streams"]
+    del streams["c"]
+    with pytest.raises(RefusedError, match="this storage has a, b, c, the job file a, b"):
+        run(changed(job, streams=streams))
+
+
+def test_streams_may_be_written_in_another_order(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(1))
+    job = small.job(tmp_path)
+    run(job)
+    small.write(tmp_path, range(1, 2))
+    streams = yaml.safe_load(job.read_text())["streams"]
+    run(changed(job, streams=dict(reversed(streams.items()))))
+    assert differences(job) == []
+
+
+def test_a_full_disk(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    small.write(tmp_path, range(2))
+    job = small.job(tmp_path)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JobStore, "put", full)
+        with pytest.raises(MidstreamError, match=r"no space is left on the disk of .*storage"):
+            run(job)
+
+    run(job)
+    assert differences(job) == []
+
+
+def test_a_lost_checkpoint_is_noticed(spark: SparkSession, tmp_path: Path):
+    small.write(tmp_path, range(2))
+    job = small.job(tmp_path)
+    run(job)
+    (tmp_path / "storage/checkpoint").rename(tmp_path / "lost")
+    small.write(tmp_path, range(2, 3))
+    with pytest.raises(RefusedError, match="restore both or start with a new storage"):
+        run(job)
+
+
+@pytest.mark.spark
+def test_stopped_by_a_signal(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """One process runs; another is refused; SIGTERM ends the first between two batches."""
+    small.write(tmp_path, range(8))
+    job = small.job(tmp_path)
+    process = crash.start(job, "--batches", "100")
+    assert process.stdout is not None
+    process.stdout.readline()
+
+    assert cli.run(["run", str(job)]) == 3
+    assert f"the job is running already: process {process.pid}, since 20" in capsys.readouterr().err
+
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=120) == 0
+    assert len(history(streaming.job_store(specs.load(job)))) >= 1
+    assert differences(job) == []
+
+
+@pytest.mark.spark
+def test_killed_anywhere(tmp_path: Path):
+    """A few of what `midstream bench crash` does many times."""
+    outcome = crash.crashes(tmp_path, runs=3, seed=3, files=4)
+    assert sum(outcome.killed.values()) == 3
+    assert outcome.clean
+    assert outcome.results > 0
