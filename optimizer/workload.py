@@ -36,12 +36,12 @@ class UnitCosts:
     join: float = 2.2e-6
     insert: float = 2.0e-7
     delete: float = 2.0e-7
-    statement: float = 5.0e-3
+    statement: float = 1.7e-3
     scan: float = 1.0e-8
-    probe: float = 1.0e-7
-    match: float = 1.0e-7
-    write: float = 2.0e-7
-    write_byte: float = 1.0e-9
+    probe: float = 1.9e-8
+    match: float = 4.2e-8
+    write: float = 4.4e-8
+    write_byte: float = 5.8e-9
 
     def __post_init__(self) -> None:
         for name, cost in vars(self).items():
