@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from json import dumps
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
@@ -140,7 +140,7 @@ class DeltaStore:
         now = int(datetime.now(UTC).timestamp() * 1000)
         actions: list[AddAction | RemoveAction] = [
             AddAction(
-                path=quote(file.path),
+                path=file.path,
                 size=file.bytes,
                 partition_values={UNTIL: str(file.until)} if file.until is not None else {},
                 modification_time=now,

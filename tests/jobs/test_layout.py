@@ -1,0 +1,33 @@
+"""Tables where the job wants them, and readable by whoever opens them next."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from jobs.engine.layout import JobStore
+from jobs.engine.store import put_partitions
+
+ROWS = pa.table({"a": [1, 2], "_until": [10, 20]})
+
+
+def test_partitions_are_found_by_the_next_process(tmp_path: Path):
+    store = JobStore(tmp_path)
+    store.create("state/x", ROWS.schema)
+    store.commit("state/x", put_partitions(store, "state/x", ROWS), 0)
+
+    again = JobStore(tmp_path)
+
+    assert again.load("state/x").sort_by("a") == ROWS
+    assert all((tmp_path / "state/x" / file.path).exists() for file in again.files("state/x"))
+    again.purge("state/x", 10)
+    assert [file.until for file in again.files("state/x")] == [20]
+
+
+def test_a_table_that_is_elsewhere(tmp_path: Path):
+    store = JobStore(tmp_path / "storage", elsewhere={"out/q": tmp_path / "else"})
+    rows = ROWS.drop_columns(["_until"])
+    store.create("out/q", rows.schema)
+    store.commit("out/q", [store.put("out/q", rows)], 0)
+    assert (tmp_path / "else" / "_delta_log").is_dir()
+    assert store.load("out/q") == rows
+    assert store.tables() == []
