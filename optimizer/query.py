@@ -6,7 +6,7 @@ compared and rendered without a parser.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from optimizer.window import Bounds
@@ -234,7 +234,6 @@ class Query:
     bounds: Bounds
     output: tuple[Named, ...]
     grouping: Grouping | None = None
-    shape: "Shape | None" = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.inputs or not self.output:
@@ -347,10 +346,6 @@ class JoinGraph:
     def star(self) -> bool:
         """Every edge meets in one centre."""
         return bool(self.edges) and bool(frozenset.intersection(*self.edges))
-
-
-Shape = str | tuple["Shape", ...]
-"""A plan's tree with nothing but names: `(("f", "b"), "c")`."""
 
 
 def _repeated(names: Iterable[str]) -> str | None:

@@ -285,7 +285,7 @@ def result_table(query: str) -> str:
 
 def fingerprint(query: Query) -> str:
     """What a query computes, whatever its plan."""
-    return sha256(repr(replace(query, shape=None)).encode()).hexdigest()[:16]
+    return sha256(repr(query).encode()).hexdigest()[:16]
 
 
 def _resumed(job: Job, progress: Progress) -> dict[str, Plan]:

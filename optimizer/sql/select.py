@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 
 from sqlglot import exp
 
-from optimizer.query import ColumnRef, Grouping, Named, Predicate, Query, QueryError, Shape, Stream
+from optimizer.query import ColumnRef, Grouping, Named, Predicate, Query, QueryError, Stream
 from optimizer.sql import canonical
 from optimizer.sql.bounds import Limits, tighten, time_limits
 from optimizer.sql.expressions import reader
@@ -46,7 +45,6 @@ def _query(source: Text, streams: Mapping[str, Stream], window: int | None) -> Q
             bounds=_close(scope, bounded),
             output=output,
             grouping=grouping,
-            shape=_shape(_names(scope)),
         )
     except QueryError as error:
         raise error if isinstance(error, SqlError) else source.error(str(error), 0) from None
@@ -60,12 +58,6 @@ def _computed(scope: Scope, select: exp.Select) -> tuple[Grouping | None, tuple[
 
 def _names(scope: Scope) -> list[str]:
     return [one.alias for one in scope.inputs]
-
-
-def _shape(names: Sequence[str]) -> Shape:
-    """The tree of the order written: each input joins all before it."""
-    first, *rest = names
-    return reduce(lambda left, right: (left, right), rest, first)  # type: ignore[arg-type,return-value]
 
 
 # --- conditions ----------------------------------------------------------------------------------

@@ -260,10 +260,6 @@ def test_a_filter_may_read_the_window_itself():
     )
 
 
-def test_the_shape_written_is_no_part_of_the_meaning():
-    assert replace(example(), shape="a") == replace(example(), shape=("a", "b"))
-
-
 # --- the join graph, against networkx ------------------------------------------------------------
 
 edges = st.lists(

@@ -14,7 +14,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimizer.query import Column, ColumnRef, Expression, Query, QueryError, Shape, Stream
+from optimizer.plan import as_written
+from optimizer.query import Column, ColumnRef, Expression, Query, QueryError, Stream
 from optimizer.sql import SqlError, parse, parse_duration, parse_schema
 from optimizer.sql.functions import KINDS, NONDETERMINISTIC, SCALARS, TRUNCATIONS
 from optimizer.window import MICROSECONDS
@@ -59,11 +60,7 @@ def test_inputs_and_predicates(case):
     assert sorted(theta) == sorted(case.get("theta", []))
     assert sorted(selects) == sorted(case.get("selects", []))
     if "shape" in case:
-        assert text(query.shape) == case["shape"]
-
-
-def text(shape: Shape | None) -> str:
-    return shape if isinstance(shape, str) else f"({' '.join(text(part) for part in shape or ())})"
+        assert str(as_written(query)) == case["shape"]
 
 
 @cases({name: case for name, case in ACCEPTED.items() if "bounds" in case})
