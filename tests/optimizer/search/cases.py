@@ -117,7 +117,7 @@ def random_case(
     grouped: int = 0,
     budget: Budget | None = None,
 ) -> Case:
-    """Rates, selectivities, selects, windows and widths at random; `grouped` inputs may be combined."""
+    """All values at random; so many inputs as `grouped` says may be combined."""
     aliases = names(n)
     edges = {frozenset(edge) for edge in tree_edges(n, random)}
     if cyclic if cyclic is not None else random.random() < 0.5:
