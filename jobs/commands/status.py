@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from jobs import show, specs
+from jobs import show
 from jobs.commands.run import JobFile
 
 EVERY = 2.0
@@ -22,9 +22,8 @@ def status(
     """Show a job's plan, batch, watermark, rates and states, whether it runs or not."""
     from jobs.status import status as look
 
-    job = specs.load(file)
     while True:
-        found = look(job, time_ns() // 1000)
+        found = look(file, time_ns() // 1000)
         if watch and not json:
             show.out.clear()
         if json:
