@@ -7,6 +7,7 @@ asking twice harmless.  So a run may end anywhere, and the next one goes on.
 import errno
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.engine import layout
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
-from jobs.engine.feed import Inlet, as_arrow, as_frames, inlets, origin, united
+from jobs.engine.feed import Inlet, as_arrow, as_frames, inlets, origin, straight, united
 from jobs.engine.ingest import Ingest
 from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine, EngineError, result_table
@@ -60,7 +61,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
     job.check()
     job.check_runnable()
     storage = local_storage(job)
-    with _explained(storage), lease(storage):
+    with _explained(storage), lease(storage), _nothing_to_finish():
         inputs = streams(job)
         if extent.until_caught_up and extent.batches is None:
             _must_end(inputs)
@@ -68,7 +69,9 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         spark = session(
             f"midstream-{job.job}", **{"spark.sql.streaming.numRecentProgressUpdates": 1}
         )
-        executor: Executor = SparkExecutor(spark) if job.engine == "spark" else DuckExecutor()
+        executor: Executor = (
+            SparkExecutor(spark) if job.engine == "spark" else DuckExecutor(writers=2)
+        )
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
         engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2)
         try:
@@ -216,7 +219,7 @@ class _Run:
         if number > self.engine.progress.batch:
             for inlet in self.streams:
                 inlet.source.inspect(inlet.taken, number)
-            with self._by_stream(rows) as inputs:
+            with self._by_stream(rows, number) as inputs:
                 progress = self.engine.run(number, inputs)
             self._describe_states()
             self.report(progress)
@@ -236,10 +239,10 @@ class _Run:
             self.described = contents
 
     @contextmanager
-    def _by_stream(self, rows: "DataFrame") -> Iterator[dict[str, Any]]:
+    def _by_stream(self, rows: "DataFrame", number: int) -> Iterator[dict[str, Any]]:
         names = [inlet.stream.name for inlet in self.streams]
         if not isinstance(self.engine.executor, SparkExecutor):
-            yield as_arrow(rows, names)
+            yield straight(self.streams, number) or as_arrow(rows, names)
             return
         rows.persist()
         try:
@@ -261,6 +264,16 @@ class _Run:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+@contextmanager
+def _nothing_to_finish() -> Iterator[None]:
+    """Until the first batch there is nothing to finish: SIGTERM just ends the process."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -290,8 +303,11 @@ def _full(storage: Path) -> MidstreamError:
 
 
 def _by_text(error: Exception, storage: Path) -> Exception:
-    """What Spark and others say in words only."""
+    """What Spark says in words only: its first line, without what it says of the query."""
     text = str(error)
     if os.strerror(errno.ENOSPC) in text:
         return _full(storage)
-    return error
+    if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+        return error
+    first = text.rpartition("terminated with exception: ")[2].partition("\n")[0]
+    return MidstreamError(f"Spark cannot go on: {first.partition(' SQLSTATE:')[0]}")

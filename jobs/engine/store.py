@@ -130,7 +130,7 @@ class DeltaStore:
         target.parent.mkdir(parents=True, exist_ok=True)
         if UNTIL in rows.column_names:
             rows = rows.drop_columns([UNTIL])
-        pq.write_table(rows, target, compression="snappy")
+        pq.write_table(rows, target, compression="snappy", use_dictionary=_repetitive(rows.schema))
         return File(path, rows.num_rows, target.stat().st_size, until)
 
     def commit(self, table: str, files: Sequence[File], batch: int) -> None:
@@ -180,6 +180,15 @@ class DeltaStore:
     def tables(self) -> list[str]:
         found = self.root.glob("**/_delta_log") if self.root.exists() else []
         return sorted(str(log.parent.relative_to(self.root)) for log in found)
+
+
+def _repetitive(schema: pa.Schema) -> list[str]:
+    """The columns worth a dictionary: numbers and times mostly differ, and building one is slow."""
+    return [
+        field.name
+        for field in schema
+        if field.name == BATCH or not (pa.types.is_primitive(field.type))
+    ]
 
 
 @dataclass

@@ -3,5 +3,12 @@
 Each is a function with typer parameters, one of them `json`, that prints its own figures.
 """
 
-BENCHES: dict[str, str] = {}
+BENCHES: dict[str, str] = {
+    "crash": "tests.bench.crash:crash",
+    "native-join": "tests.bench.native_join:native_join",
+    "qualified": "tests.bench.qualified:qualified",
+    "search": "tests.bench.search:search",
+    "simulate": "tests.bench.simulate:simulate",
+    "unit-costs": "tests.bench.unit_costs:unit_costs",
+}
 """Name to `module:function`, imported when it is run."""

@@ -1,10 +1,12 @@
 """Write the golden plans again: `make plans`, then look at what `git diff` says."""
 
+from tests.jobs.engine.golden import regenerate
 from tests.plans.golden import KEPT, files
 
 
 def main() -> None:
     """Write what differs, and remove what belongs to no case any more."""
+    regenerate()
     KEPT.mkdir(exist_ok=True)
     made = files()
     for path in KEPT.iterdir():

@@ -1,6 +1,7 @@
 """DuckDB in process: states are copies in memory, loaded from their tables after a restart."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import duckdb
@@ -26,10 +27,11 @@ _PARAMETER = re.compile(r"\$(\w+)")
 
 
 class DuckExecutor:
-    """Runs a batch's statements in one in-memory database."""
+    """Runs a batch's statements in one in-memory database; writes go on in threads, if any."""
 
-    def __init__(self) -> None:
+    def __init__(self, writers: int = 0) -> None:
         self._connection = duckdb.connect()
+        self._pool = ThreadPoolExecutor(writers, "duck-write") if writers else None
         self._connection.execute(_SETTINGS)
         self._relations: set[str] = set()
         self._inputs: set[str] = set()
@@ -58,11 +60,16 @@ class DuckExecutor:
         return _in_utc(self._connection.cursor().table(relation).limit(0).to_arrow_table()).schema
 
     def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
+        if self._pool is not None:
+            return self._pool.submit(self._write, relation, store, table, batch).result
+        files = self._write(relation, store, table, batch)
+        return lambda: files
+
+    def _write(self, relation: str, store: Store, table: str, batch: int | None) -> list[File]:
         rows = self.rows(relation)
         if batch is not None:
-            rows = rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
-        files = put_partitions(store, table, rows)
-        return lambda: files
+            rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))
+        return put_partitions(store, table, rows)
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         rows = store.load(table)
@@ -86,6 +93,8 @@ class DuckExecutor:
         self._inputs.clear()
 
     def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
         self._connection.close()
 
     def _query(self, text: str) -> list[Any]:

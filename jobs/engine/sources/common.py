@@ -67,6 +67,29 @@ def duck_type(column: Column) -> str:
     return _DUCK.get(column.type, column.type)
 
 
+_ARROW_OF = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "DATE": pa.date32(),
+    "STRING": pa.string(),
+    "BINARY": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+}
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """What Arrow calls a column's type."""
+    if column.type.startswith("DECIMAL"):
+        precision, scale = map(int, column.type.removeprefix("DECIMAL").strip("()").split(","))
+        return pa.decimal128(precision, scale)
+    return _ARROW_OF[column.type]
+
+
 def quoted(name: str) -> str:
     """A name, as DuckDB wants it."""
     return '"' + name.replace('"', '""') + '"'

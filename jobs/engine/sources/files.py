@@ -19,6 +19,7 @@ from jobs.engine.ingest import REASON, ROW
 from jobs.engine.sources.common import (
     Feed,
     SourceError,
+    arrow_type,
     duck_type,
     is_there,
     known_columns,
@@ -77,6 +78,18 @@ class FilesSource:
                     f"{path} is gone, and batch {batch} of stream {self._feed.name} needs it: "
                     "bring it back and start again"
                 ) from None
+
+    def rows(self, taken: Taken, batch: int) -> pa.Table | None:
+        """What a batch takes, read without Spark; nothing if only Spark knows how."""
+        if self._format != "parquet" or self._options.keys() - OPTIONS.keys() - _LISTING:
+            return None
+        files = [path for path in taken.files(batch, after=batch - 1) if path.stat().st_size]
+        names = [column.name for column in self._feed.stream.columns]
+        schema = pa.schema([(c.name, arrow_type(c)) for c in self._feed.stream.columns])
+        tables = [pq.ParquetFile(path).read(names).select(names).cast(schema) for path in files]
+        rows = pa.concat_tables([schema.empty_table(), *tables])
+        nothing = pa.nulls(rows.num_rows, pa.string())
+        return rows.append_column(REASON, nothing).append_column(ROW, nothing)
 
     def read_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int

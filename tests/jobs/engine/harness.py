@@ -40,7 +40,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Delivery:
-    """How the same tuples arrive: in how many batches, how far out of order, how late they may be."""
+    """How the same tuples arrive: in how many batches, how far out of order, how late at most."""
 
     batches: int
     disorder: float = 0

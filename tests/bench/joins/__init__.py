@@ -1,0 +1,1 @@
+"""The same windowed joins on several engines, each in a process of its own."""

@@ -1,0 +1,97 @@
+"""Midstream itself: the program that `midstream run` runs, until it has caught up."""
+
+import sys
+from json import dumps
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from jobs.engine.progress import Progress
+from jobs.specs import Job, load
+from jobs.streaming import Extent, run
+from tests.bench.joins.workload import BEGAN, SCHEMA, Workload, write
+
+
+def main(engine: str, workload: Workload, data: Path) -> dict[str, Any]:
+    """Warm up with a little, then run all of it."""
+    with TemporaryDirectory(dir=data.parent) as warm:
+        little = Workload(workload.shape, 10, 40, 500)
+        write(little, Path(warm) / "data")
+        _run(engine, little, Path(warm) / "data", Path(warm) / "job")
+    with TemporaryDirectory(dir=data.parent) as storage:
+        return _run(engine, workload, data, Path(storage))
+
+
+def _run(engine: str, workload: Workload, data: Path, storage: Path) -> dict[str, Any]:
+    batches: list[dict[str, Any]] = []
+    began = perf_counter()
+
+    def report(progress: Progress) -> None:
+        states = progress.operators.values()
+        batches.append(
+            {
+                "at": round(perf_counter() - began, 3),
+                "ms": progress.ms,
+                "operators": [work.ms for work in states],
+                "state_rows": sum(work.state_rows for work in states),
+                "state_bytes": sum(work.state_bytes for work in states),
+                "memory_mb": _memory(),
+            }
+        )
+
+    run(_job(engine, workload, data, storage), Extent(until_caught_up=True), report)
+    seconds = perf_counter() - began
+    return {"seconds": seconds, "results": _results(workload, storage), "batches": batches}
+
+
+def _memory() -> int:
+    """The most this process has held, in MB; Spark's own machine is not in it."""
+    return getrusage(RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _job(engine: str, workload: Workload, data: Path, storage: Path) -> Job:
+    streams = {
+        name: {
+            "source": "files",
+            "path": str(data / name),
+            "format": "parquet",
+            "options": {"maxFilesPerTrigger": 1},
+            "schema": SCHEMA,
+            "event_time": "ts",
+        }
+        for name in workload.streams
+    }
+    query = {
+        "sql": workload.sql(), "plan": workload.plan, "window": f"{workload.window} seconds"
+    }  # fmt: skip
+    document = {
+        "job": "native-join",
+        "engine": engine,
+        "storage": str(storage),
+        "streams": streams,
+        "queries": {"q": query},
+    }
+    storage.mkdir(exist_ok=True)
+    file = storage / "job.json"
+    file.write_text(dumps(document))
+    return load(file)
+
+
+def _results(workload: Workload, storage: Path) -> int:
+    rows = DeltaTable(storage / "out" / "q").to_pyarrow_table()
+    if workload.shape != "grouped":
+        return int(rows.num_rows)
+    ends = pc.cast(rows.column("ends"), "int64")
+    assert workload.closed() > BEGAN, "too few seconds for a window to close"
+    closed = rows.filter(pc.less_equal(ends, workload.closed() * 1000))
+    return int(pc.sum(closed.column("n")).as_py() or 0)
+
+
+if __name__ == "__main__":
+    made = main(sys.argv[1], Workload.from_json(sys.argv[2]), Path(sys.argv[3]))
+    print("RESULT " + dumps(made))

@@ -1,0 +1,205 @@
+"""Midstream beside Spark's own stream-stream joins, Flink SQL and one batch join."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from json import dumps, loads
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+
+from jobs import show
+from tests.bench.joins.workload import Workload, write
+
+ROOT = Path(__file__).parents[2]
+FLINK = ROOT / ".bench" / "flink" / "bin" / "python"
+"""`python -m venv .bench/flink && .bench/flink/bin/pip install apache-flink==2.1.0`."""
+
+ENGINES = (
+    "midstream-duckdb",
+    "midstream-spark",
+    "native-rocksdb",
+    "native-changelog",
+    "native-memory",
+    "flink-heap",
+    "flink-rocksdb",
+    "batch",
+)
+SHAPES = ("three", "four", "grouped")
+PATIENCE = 3600
+"""Seconds after which an engine is given up."""
+
+
+def native_join(  # noqa: PLR0917  # typer reads options from parameters
+    engines: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(ENGINES),
+    shape: Annotated[str, typer.Option(help="three, four (no common key) or grouped.")] = "three",
+    window: Annotated[int, typer.Option(help="Seconds.")] = 30,
+    seconds: Annotated[int, typer.Option(help="How much input; a batch has 10 of them.")] = 80,
+    rate: Annotated[int, typer.Option(help="Tuples per second and stream.")] = 10_000,
+    batches: Annotated[bool, typer.Option(help="Show every batch of Midstream's.")] = False,
+    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+) -> int:
+    """Throughput of a windowed join: Midstream, Spark's own stream-stream joins, Flink SQL.
+
+    Each runs in a process of its own, warmed up, on the same files, with durable state and output.
+    """
+    workload = Workload(shape, window, seconds, rate)
+    made = dict(_outcomes(workload, engines.split(",")))
+    report = {
+        "command": " ".join(["midstream bench native-join", *sys.argv[3:]]),
+        "versions": _versions(),
+        "workload": loads(workload.json),
+        "engines": made,
+    }
+    if json:
+        show.as_json(report)
+    else:
+        _show(workload, made, batches=batches)
+        show.plain(f"{report['command']}\n{_line(_versions())}")
+    return 0 if len({one["results"] for one in made.values() if "results" in one}) <= 1 else 1
+
+
+def _outcomes(workload: Workload, engines: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    scratch = ROOT / ".bench"
+    scratch.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=scratch) as directory:
+        kinds = {"csv" if engine.startswith("flink") else "parquet" for engine in engines}
+        for kind in kinds:
+            write(workload, Path(directory) / kind, kind)
+        for engine in engines:
+            outcome = _outcome(engine, workload, Path(directory))
+            if "seconds" in outcome:
+                outcome["rate"] = workload.tuples / outcome["seconds"]
+            typer.echo(f"{engine}: {_brief(outcome)}", err=True)
+            yield engine, outcome
+
+
+def _outcome(engine: str, workload: Workload, directory: Path) -> dict[str, Any]:
+    command = _command(engine, workload, directory)
+    if not Path(command[0]).exists():
+        return {"failed": f"{command[0]} is not there"}
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done after {PATIENCE} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    if not lines:
+        return {"failed": (done.stderr.strip() or "said nothing").splitlines()[-1]}
+    outcome: dict[str, Any] = loads(lines[-1].removeprefix("RESULT "))
+    return outcome
+
+
+def _brief(outcome: Mapping[str, Any]) -> str:
+    if "failed" in outcome:
+        return str(outcome["failed"])
+    return f"{outcome['rate']:,.0f} tuples/s, {outcome['results']:,} results"
+
+
+def _command(engine: str, workload: Workload, directory: Path) -> list[str]:
+    python = [sys.executable, "-W", "ignore", "-m"]
+    parquet = str(directory / "parquet")
+    if engine.startswith("flink"):
+        program = str(Path(__file__).parent / "joins" / "flink_sql.py")
+        out = str(directory / engine)
+        return [
+            str(FLINK),
+            program,
+            engine,
+            dumps(_for_flink(workload)),
+            str(directory / "csv"),
+            out,
+        ]
+    if engine.startswith("midstream"):
+        name = engine.removeprefix("midstream-")
+        return [*python, "tests.bench.joins.program", name, workload.json, parquet]
+    return [*python, "tests.bench.joins.spark_native", engine, workload.json, parquet]
+
+
+def _for_flink(workload: Workload) -> dict[str, Any]:
+    """The query as interval joins."""
+    names = workload.streams
+    near = " AND ".join(
+        f"{i}.ts BETWEEN {j}.ts - INTERVAL '{workload.window}' SECOND({_digits(workload)})"
+        f" AND {j}.ts + INTERVAL '{workload.window}' SECOND({_digits(workload)})"
+        for at, i in enumerate(names)
+        for j in names[at + 1 :]
+    )
+    where = f"FROM {', '.join(names)} WHERE {workload.on()} AND {near}"
+    if workload.shape == "grouped":
+        joined = f"SELECT b.j AS bj, a.v AS av, a.ts AS t {where}"
+        end = "1000 * UNIX_TIMESTAMP(CAST(window_end AS STRING))"
+        sql = (
+            f"SELECT bj, {end}, count(*), sum(av) FROM TABLE(TUMBLE(TABLE joined, "
+            "DESCRIPTOR(t), INTERVAL '10' SECOND)) GROUP BY bj, window_start, window_end"
+        )
+        columns = "j BIGINT, ends BIGINT, n BIGINT, total BIGINT"
+        sql = sql.replace("TABLE joined", f"({joined})")
+        return {"streams": names, "sql": sql, "columns": columns, "closed": workload.closed()}
+    values = ", ".join(f"{s}.v" for s in names)
+    columns = ", ".join([*(f"{s}v BIGINT" for s in names), "ats BIGINT"])
+    sql = f"SELECT {values}, a.ms {where}"
+    return {"streams": names, "sql": sql, "columns": columns, "closed": None}
+
+
+def _digits(workload: Workload) -> int:
+    return len(str(workload.window))
+
+
+# --- showing -------------------------------------------------------------------------------------
+
+
+def _show(workload: Workload, made: Mapping[str, dict[str, Any]], *, batches: bool) -> None:
+    show.plain(
+        f"{workload.sql()}\nwithin {workload.window} s, {workload.tuples:,} tuples; "
+        "the ratio is to the best of Spark's own joins\n"
+    )
+    slowest = [
+        one["rate"] for name, one in made.items() if name.startswith("native") and "rate" in one
+    ]
+    best = max(slowest, default=None)
+    rows = []
+    for engine, one in made.items():
+        if "failed" in one:
+            rows.append((engine, one["failed"], "", "", ""))
+            continue
+        ratio = f"{one['rate'] / best:.1f}" if best else ""
+        rows.append(
+            (engine, f"{one['rate']:,.0f}", ratio, f"{one['seconds']:.1f}", f"{one['results']:,}")
+        )
+    columns = ("engine", "tuples/s", "ratio", "seconds", "results")
+    show.table(columns, rows, right=" ".join(columns[1:]))
+    if batches:
+        for engine, one in made.items():
+            _show_batches(engine, one.get("batches", []))
+
+
+def _show_batches(engine: str, batches: list[dict[str, Any]]) -> None:
+    rows = [
+        (
+            str(number),
+            f"{batch['at']:.2f}",
+            *(f"{ms:,.0f}" for ms in batch["ms"].values()),
+            f"{batch['state_rows']:,}",
+            f"{batch['state_bytes'] / 1e6:.1f}",
+            str(batch["memory_mb"]),
+        )
+        for number, batch in enumerate(batches)
+    ]
+    if rows:
+        phases = (f"{phase} ms" for phase in batches[0]["ms"])
+        show.plain(f"\n{engine}")
+        show.table(("batch", "done at", *phases, "state rows", "state MB", "peak MB"), rows)
+
+
+def _versions() -> dict[str, str]:
+    packages = ("pyspark", "delta-spark", "deltalake", "duckdb", "pyarrow")
+    return {package: version(package) for package in packages}
+
+
+def _line(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
