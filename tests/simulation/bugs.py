@@ -1,0 +1,126 @@
+"""Bugs to plant in the engine: what the simulator must find to be trusted."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jobs.engine import lower, microbatch
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.microbatch import Engine
+from jobs.engine.store import MemoryStore
+from tests.simulation.queries import UNIT
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def writes_are_repeated(patch: pytest.MonkeyPatch) -> None:
+    """A table does not know which batches it has."""
+    known = MemoryStore.last_batch
+    patch.setattr(
+        MemoryStore,
+        "last_batch",
+        lambda store, table: known(store, table) if table.startswith("control/") else -1,
+    )
+
+
+def a_batch_sees_itself(patch: pytest.MonkeyPatch) -> None:
+    """States are read up to the current batch, not strictly before it."""
+    opened = DuckExecutor.open
+    patch.setattr(
+        DuckExecutor,
+        "open",
+        lambda self, state, store, table, before: opened(self, state, store, table, before + 1),
+    )
+
+
+def purged_too_early(patch: pytest.MonkeyPatch) -> None:
+    """Rows are kept for half of the time."""
+    lowered = lower.lower
+
+    def forgetful(*arguments: Any) -> lower.Program:
+        program = lowered(*arguments)
+        operators = (replace(o, retention=o.retention // 2) for o in program.operators)
+        return replace(program, operators=tuple(operators))
+
+    patch.setattr("jobs.engine.microbatch.lower", forgetful)
+
+
+def never_purged(patch: pytest.MonkeyPatch) -> None:
+    """States grow for ever."""
+    patch.setattr(Engine, "_purge", lambda *_: None)
+
+
+def lateness_is_ignored(patch: pytest.MonkeyPatch) -> None:
+    """The watermark is as high as the newest tuples."""
+    real = microbatch._watermark
+
+    def hasty(ingests: Mapping[str, Any], *rest: Any) -> int | None:
+        return real({name: replace(i, lateness=0) for name, i in ingests.items()}, *rest)
+
+    patch.setattr(microbatch, "_watermark", hasty)
+
+
+def the_fastest_stream_leads(patch: pytest.MonkeyPatch) -> None:
+    """The watermark is the maximum over the streams."""
+    real = microbatch._watermark
+
+    def fastest(ingests: Mapping[str, Any], *rest: Any) -> int | None:
+        alone = [real({name: ingest}, *rest) for name, ingest in ingests.items()]
+        return max((one for one in alone if one is not None), default=None)
+
+    patch.setattr(microbatch, "_watermark", fastest)
+
+
+def idle_streams_hold_everything_up(patch: pytest.MonkeyPatch) -> None:
+    """Nobody stops waiting for a silent stream."""
+    real = microbatch._watermark
+
+    def patient(ingests: Mapping[str, Any], *rest: Any) -> int | None:
+        return real({name: replace(i, idle_after=None) for name, i in ingests.items()}, *rest)
+
+    patch.setattr(microbatch, "_watermark", patient)
+
+
+def both_sides_count_what_is_new(patch: pytest.MonkeyPatch) -> None:
+    """New tuples meet new partners once from either side."""
+    real = lower._known
+    patch.setattr(lower, "_known", lambda part, names, **_: real(part, names, with_new=True))
+
+
+def no_side_counts_what_is_new(patch: pytest.MonkeyPatch) -> None:
+    """New tuples never meet new partners."""
+    real = lower._known
+    patch.setattr(lower, "_known", lambda part, names, **_: real(part, names, with_new=False))
+
+
+def windows_close_too_early(patch: pytest.MonkeyPatch) -> None:
+    """A window is emitted while one more of its tuples may come."""
+    real = Engine._emits_until
+
+    def eager(self: Engine, *arguments: Any) -> int | None:
+        until = real(self, *arguments)
+        return None if until is None else until + UNIT
+
+    patch.setattr(Engine, "_emits_until", eager)
+
+
+def a_replay_decides_anew(patch: pytest.MonkeyPatch) -> None:
+    """An interrupted batch takes another time for its own."""
+    patch.setattr(microbatch, "decided", lambda *_: None)
+
+
+BUGS: tuple[Plant, ...] = (
+    writes_are_repeated,
+    a_batch_sees_itself,
+    purged_too_early,
+    never_purged,
+    lateness_is_ignored,
+    the_fastest_stream_leads,
+    idle_streams_hold_everything_up,
+    both_sides_count_what_is_new,
+    no_side_counts_what_is_new,
+    windows_close_too_early,
+    a_replay_decides_anew,
+)

@@ -1,0 +1,167 @@
+"""A case: a job, what its streams deliver, and where it is interrupted, all drawn from a seed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import pyarrow as pa
+
+from jobs.engine.ingest import REASON, ROW, Ingest
+from jobs.engine.microbatch import Job
+from optimizer.query import Stream
+from tests.simulation import plans, queries
+from tests.simulation.queries import UNIT, Limits
+
+HOUR = 3_600_000_000
+
+ROWS = {1: 60, 2: 40, 3: 20, 4: 12, 5: 8}
+"""How many tuples a stream has at most, by the number of inputs: even a cross product is small."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a source delivers: a stream's columns in order, or why it could not make them."""
+
+    values: tuple[int | None, ...]
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        return self.reason or str(self.values)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a batch brings, and what happens to the process around it."""
+
+    rows: Mapping[str, tuple[Row, ...]]
+    pause: int
+    """How far the clock moves on before it, and while a process that crashed is away."""
+    crashes: tuple[int, ...] = ()
+    """At which event each of its first attempts ends."""
+    restart: bool = False
+    """Whether another process takes over after it."""
+    again: bool = False
+    """Whether it is handed over once more when it is done."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything that a run depends on."""
+
+    seed: int
+    job: Job
+    limits: Mapping[str, Limits]
+    """For each query, its windows as they were written."""
+    began: int
+    """What the clock says first, in microseconds."""
+    batches: tuple[Batch, ...]
+
+
+def draw(seed: int) -> Case:
+    """The case of that seed."""
+    r = Random(seed)
+    streams = [queries.stream(r, f"s{i}") for i in range(1, r.randrange(1, 5) + 1)]
+    asked = {"q0": queries.ask(r, streams)}
+    if r.random() < 0.4:
+        asked["q1"] = queries.like(r, asked["q0"]) if r.random() < 0.6 else queries.ask(r, streams)
+    job = Job(
+        f"seed{seed}",
+        {stream.name: _ingest(r, stream) for stream in streams},
+        {name: plans.plan(r, one.query) for name, one in asked.items()},
+        bucket=r.choice([UNIT, 3 * UNIT, 10 * UNIT, 40 * UNIT]),
+    )
+    most = ROWS[max(len(one.query.inputs) for one in asked.values())]
+    began = r.choice([0, 1_700_000_000_000_000])
+    batches = _batches(r, job, began, most)
+    return Case(seed, job, {name: one.limits for name, one in asked.items()}, began, batches)
+
+
+def relation(stream: Stream, rows: Sequence[Row]) -> pa.Table:
+    """Rows as a source hands them to the engine."""
+    columns = {
+        column.name: pa.array([row.values[i] for row in rows], pa.int64()).cast(
+            pa.timestamp("us", "UTC") if column.type == "TIMESTAMP" else pa.int64()
+        )
+        for i, column in enumerate(stream.columns)
+    }
+    reasons = pa.array([row.reason for row in rows], pa.string())
+    return pa.table(columns | {REASON: reasons, ROW: reasons})
+
+
+# --- drawing -------------------------------------------------------------------------------------
+
+
+def _ingest(r: Random, stream: Stream) -> Ingest:
+    return Ingest(
+        stream,
+        lateness=UNIT * r.choice([0, r.randrange(8), r.randrange(8)]),
+        idle_after=r.choice([None, None, UNIT * r.randrange(1, 16)]),
+        ahead=r.choice([HOUR, 100 * UNIT]),
+    )
+
+
+def _batches(r: Random, job: Job, began: int, most: int) -> tuple[Batch, ...]:
+    count, speed = r.randrange(2, 8), r.randrange(1, 9)
+    arrivals = {
+        name: list(_arrivals(r, ingest, began, (count, speed, most)))
+        for name, ingest in job.streams.items()
+    }
+    trouble = r.choice([0.0, 0.3, 0.6])
+    batches = []
+    for number in range(count):
+        rows = {name: tuple(row for at, row in a if at == number) for name, a in arrivals.items()}
+        batches.append(Batch(rows, UNIT * r.randrange(2 * speed + 1), *_trouble(r, trouble)))
+    if r.random() < 0.6:
+        end = began + UNIT * (count * speed + r.randrange(40))
+        late = {name: (_row(r, one, end, 1, 0),) for name, one in job.streams.items()}
+        batches.append(Batch(late, UNIT * speed, *_trouble(r, trouble)))
+    quiet: dict[str, tuple[Row, ...]] = dict.fromkeys(job.streams, ())
+    return (*batches, Batch(quiet, UNIT * r.randrange(40)))
+
+
+def _arrivals(
+    r: Random, ingest: Ingest, began: int, scale: tuple[int, int, int]
+) -> Iterator[tuple[int, Row]]:
+    """A stream's rows and the batches that bring them; it may start late, stop early, or burst."""
+    count, speed, most = scale
+    first = r.choice([0, 0, 0, r.randrange(count)])
+    last = r.choice([count - 1, count - 1, r.randrange(first, count)])
+    disorder, keys = r.randrange(10), r.choice([1, 2, 4, 8])
+    mishaps, bursts = r.choice([0, 0, 0.1]), r.random() < 0.3
+    busy = r.randrange(first, last + 1)
+    for _ in range(r.randrange(most + 1)):
+        batch = busy if bursts and r.random() < 0.5 else r.randrange(first, last + 1)
+        time = began + UNIT * (batch * speed + r.randrange(speed) - r.randrange(disorder + 1))
+        if r.random() < 0.1:
+            time += r.choice([-1, 1])
+        yield batch, _row(r, ingest, time, keys, mishaps)
+
+
+def _row(r: Random, ingest: Ingest, time: int, keys: int, mishaps: float) -> Row:
+    """One tuple, its keys skewed towards zero; or one of the mishaps that sources have."""
+    stream = ingest.stream
+    event_time: int | None = time
+    if r.random() < mishaps:
+        kind = r.choice(["malformed", "no time", "far future", "ahead"])
+        if kind == "malformed":
+            return Row((None,) * len(stream.columns), f"not a tuple: {r.randrange(100)}")
+        far = time + ingest.ahead + UNIT * r.randrange(-20, 40)
+        event_time = {"no time": None, "far future": far, "ahead": time + 20 * UNIT}[kind]
+    return Row(
+        tuple(
+            event_time
+            if column.name == stream.event_time
+            else None
+            if r.random() < 0.05
+            else min(r.randrange(keys), r.randrange(keys))
+            for column in stream.columns
+        )
+    )
+
+
+def _trouble(r: Random, chance: float) -> tuple[tuple[int, ...], bool, bool]:
+    """Crashes in a row, early ones as likely as late ones; a restart; the batch once more."""
+    crashes = []
+    while r.random() < chance:
+        crashes.append(r.randrange(r.choice([6, 15, 30, 60, 100])))
+    return tuple(crashes), r.random() < chance / 2, r.random() < chance / 2

@@ -1,0 +1,60 @@
+"""Where a run is interrupted: every step of the engine and both sides of what its store does."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from jobs.engine.store import File, MemoryStore
+
+
+class Crash(BaseException):
+    """The process is gone: nothing in the engine may catch this."""
+
+
+@dataclass
+class Crashes:
+    """Counts what happens in an attempt, and ends it at the event that the case says."""
+
+    at: int | None = None
+    trace: list[str] = field(default_factory=list)
+    _seen: int = 0
+
+    def plan(self, at: int | None) -> None:
+        """Begin an attempt that ends at that event; `None` lets it live."""
+        self.at, self._seen = at, 0
+
+    def __call__(self, event: str) -> None:
+        seen, self._seen = self._seen, self._seen + 1
+        if seen == self.at:
+            self.trace.append(event)
+            raise Crash(event)
+
+
+@dataclass
+class FaultyStore(MemoryStore):
+    """A store in memory whose caller may die before or after anything it does."""
+
+    event: Callable[[str], None] = lambda _: None
+
+    def create(self, table: str, schema: pa.Schema) -> None:
+        self.event(f"before creating {table}")
+        super().create(table, schema)
+
+    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+        self.event(f"before writing to {table}")
+        return super().put(table, rows, until, name)
+
+    def commit(self, table: str, files: Sequence[File], batch: int) -> None:
+        self.event(f"written to {table}, before the commit")
+        super().commit(table, files, batch)
+        self.event(f"committed to {table}, unbeknown to the engine")
+
+    def purge(self, table: str, cutoff: int) -> None:
+        self.event(f"before purging {table}")
+        super().purge(table, cutoff)
+        self.event(f"after purging {table}")
+
+    def load(self, table: str) -> pa.Table:
+        self.event(f"before loading {table}")
+        return super().load(table)

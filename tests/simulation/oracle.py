@@ -1,0 +1,188 @@
+"""What must come out: the watermark's rule row by row, and each query as one batch join.
+
+Nothing here is the engine's: rows are sorted in plain Python, queries are put into plain DuckDB SQL
+from the query itself and from its windows as they were written.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import duckdb
+import pyarrow as pa
+
+from jobs.engine.ingest import Ingest
+from optimizer.query import RESULT, WINDOW_END, WINDOW_START, Aggregate, ColumnRef, Grouping, Query
+from tests.simulation.case import Case, Row, relation
+from tests.simulation.queries import Limits
+
+Bag = Counter[tuple[object, ...]]
+"""Rows as a multiset."""
+
+# --- what is taken in ----------------------------------------------------------------------------
+
+
+@dataclass
+class Account:
+    """Where every row of a stream belongs."""
+
+    accepted: list[Row] = field(default_factory=list)
+    late: Bag = field(default_factory=Counter)
+    rejected: Bag = field(default_factory=Counter)
+    newest: int | None = None
+    seen: int | None = None
+
+    def take(self, ingest: Ingest, rows: Sequence[Row], clock: int, watermark: int | None) -> None:
+        """Sort the rows of one batch, which began at that time with that watermark."""
+        time_at = [c.name for c in ingest.stream.columns].index(ingest.stream.event_time)
+        if rows or self.seen is None:
+            self.seen = clock
+        for row in rows:
+            time = row.values[time_at]
+            if row.reason is not None:
+                self.rejected[(*row.values, row.reason, row.reason)] += 1
+            elif time is None:
+                self.rejected[(*row.values, "no event time", None)] += 1
+            elif time > clock + ingest.ahead:
+                why = "event time too far in the future"
+                self.rejected[(*row.values, why, None)] += 1
+            else:
+                self.newest = time if self.newest is None else max(time, self.newest)
+                if watermark is not None and time < watermark:
+                    self.late[(*row.values, watermark)] += 1
+                else:
+                    self.accepted.append(row)
+
+
+@dataclass
+class Accounts:
+    """All streams, and the watermark after every batch."""
+
+    streams: dict[str, Account]
+    watermarks: list[int | None]
+
+    @property
+    def watermark(self) -> int | None:
+        """Where the last batch leaves it."""
+        return self.watermarks[-1]
+
+
+def accounts(case: Case, clocks: Sequence[int]) -> Accounts:
+    """Sort all rows, each batch having begun at the time given."""
+    ingests = case.job.streams
+    made = Accounts({name: Account() for name in ingests}, [])
+    watermark = None
+    for batch, clock in zip(case.batches, clocks, strict=True):
+        for name, ingest in ingests.items():
+            made.streams[name].take(ingest, batch.rows[name], clock, watermark)
+        watermark = _watermark(ingests, made.streams, clock, watermark)
+        made.watermarks.append(watermark)
+    return made
+
+
+def _watermark(
+    ingests: Mapping[str, Ingest], streams: Mapping[str, Account], clock: int, before: int | None
+) -> int | None:
+    """The least that any stream promises, those not counted that are silent for too long."""
+    promises = []
+    for name, ingest in ingests.items():
+        newest, seen = streams[name].newest, streams[name].seen
+        if ingest.idle_after is not None and seen is not None and clock - seen >= ingest.idle_after:
+            continue
+        if newest is None:
+            return before
+        promises.append(newest - ingest.lateness)
+    if not promises:
+        return before
+    return min(promises) if before is None else max(before, min(promises))
+
+
+# --- what is computed ----------------------------------------------------------------------------
+
+
+def results(case: Case, name: str, made: Accounts) -> pa.Table:
+    """All that a query puts out until the last batch's watermark."""
+    query = case.job.plans[name].query
+    connection = _connection()
+    for stream, ingest in case.job.streams.items():
+        connection.register(stream, relation(ingest.stream, made.streams[stream].accepted))
+    text = sql(query, case.limits[name], made.watermark)
+    return connection.sql(text).to_arrow_table()
+
+
+def sql(query: Query, limits: Limits, watermark: int | None) -> str:
+    """A query as one DuckDB statement over whole streams."""
+    sources = ", ".join(f'"{stream.name}" AS {alias}' for alias, stream in query.inputs)
+    conditions = [f"({predicate})" for predicate in query.predicates]
+    conditions += [
+        f"epoch_us({query.event_times[newer]}) - epoch_us({query.event_times[older]}) <= {limit}"
+        for (newer, older), limit in limits.items()
+    ]
+    where = " AND ".join(conditions) or "TRUE"
+    if query.grouping is None:
+        columns = ", ".join(f"{o.expression} AS {o.name}" for o in query.output)
+        return f"SELECT {columns} FROM {sources} WHERE {where}"
+    grouped = _grouped(query, query.grouping, sources, where)
+    outputs = ", ".join(f"{o.expression.sql(lambda c: c.name)} AS {o.name}" for o in query.output)
+    closed = (
+        "FALSE" if watermark is None else f"epoch_us({WINDOW_END}) + {wait(query)} <= {watermark}"
+    )
+    return f"SELECT {outputs} FROM ({grouped}) WHERE {closed}"
+
+
+def wait(query: Query) -> int:
+    """How much newer than the tuple that decides the window any of its partners may be."""
+    assert query.grouping is not None
+    alias = query.grouping.time.alias
+    return max([0, *(query.bounds[other, alias] for other in query.aliases if other != alias)])
+
+
+def _grouped(query: Query, grouping: Grouping, sources: str, where: str) -> str:
+    """Every joined row in each of its windows: those that start at a slide and hold its time."""
+    time, size, slide = f"epoch_us({grouping.time})", grouping.size, grouping.slide
+    start = f"(CAST(floor({time} / {slide}) AS BIGINT) - _i.i) * {slide}"
+    inside = f"{start} <= {time} AND {time} < {start} + {size}"
+    scope = {WINDOW_START: f"make_timestamp({start}) AT TIME ZONE 'UTC'",
+             WINDOW_END: f"make_timestamp({start} + {size}) AT TIME ZONE 'UTC'"}  # fmt: skip
+
+    def column(ref: ColumnRef) -> str:
+        return f"({scope[ref.name]})" if ref.alias == RESULT else str(ref)
+
+    made = [f"{key.expression.sql(column)} AS {key.name}" for key in grouping.keys]
+    made += [f"{_aggregate(one, column)} AS {one.name}" for one in grouping.aggregates]
+    made += [f"{text} AS {name}" for name, text in scope.items()]
+    count = size // slide + 1
+    keys = ", ".join([*(key.expression.sql(column) for key in grouping.keys), start])
+    return (
+        f"SELECT {', '.join(made)} FROM {sources}, range({count}) AS _i(i) "
+        f"WHERE {where} AND {inside} GROUP BY {keys}"
+    )
+
+
+def _aggregate(one: Aggregate, column: Callable[[ColumnRef], str]) -> str:
+    argument = one.argument.sql(column) if one.argument else "*"
+    text = f"{one.function}({argument})"
+    if one.condition is not None:
+        text += f" FILTER (WHERE {one.condition.sql(column)})"
+    return f"CAST({text} AS BIGINT)" if one.function == "sum" else text
+
+
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+# --- multisets -----------------------------------------------------------------------------------
+
+
+def bag(rows: pa.Table, names: Sequence[str]) -> Bag:
+    """Rows as a multiset of tuples, times in microseconds."""
+    columns = [rows.column(name) for name in names]
+    plain = [
+        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+        for column in columns
+    ]
+    return Counter(zip(*(column.to_pylist() for column in plain), strict=True))

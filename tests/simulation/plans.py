@@ -1,0 +1,88 @@
+"""Random plans of a query: any tree, any probe orders, selects at the source or further up."""
+
+from random import Random
+
+from optimizer.plan import (
+    Branch,
+    Emit,
+    GroupBy,
+    Join,
+    Leaf,
+    Node,
+    Plan,
+    Project,
+    Select,
+    Source,
+    Tree,
+    combine,
+    still_needed,
+)
+from optimizer.query import Predicate, Query
+
+Waiting = tuple[Predicate, ...]
+"""Selects that no operator has applied yet."""
+
+
+def plan(r: Random, query: Query) -> Plan:
+    """Any plan of it."""
+    node, waiting = _grow(r, query, _tree(r, query, list(query.aliases)))
+    node = _pruned(query, _selected(node, waiting), ())
+    if query.grouping is not None:
+        node = GroupBy(node, query.grouping)
+    return Plan(query, Emit(node, query.output))
+
+
+def _tree(r: Random, query: Query, aliases: list[str]) -> Tree:
+    if len(aliases) == 1:
+        return Leaf(aliases[0], combined=query.grouping is not None and r.random() < 0.4)
+    mixed = r.sample(aliases, len(aliases))
+    cuts = sorted(r.sample(range(1, len(mixed)), r.randrange(1, len(mixed))))
+    groups = [mixed[i:j] for i, j in zip([0, *cuts], [*cuts, len(mixed)], strict=True)]
+    count = len(groups)
+    orders = (r.sample([o for o in range(count) if o != i], count - 1) for i in range(count))
+    return Branch(tuple(_tree(r, query, group) for group in groups), tuple(map(tuple, orders)))
+
+
+def _grow(r: Random, query: Query, tree: Tree) -> tuple[Node, Waiting]:
+    return _leaf(r, query, tree) if isinstance(tree, Leaf) else _branch(r, query, tree)
+
+
+def _leaf(r: Random, query: Query, leaf: Leaf) -> tuple[Node, Waiting]:
+    selects = query.selects(leaf.alias)
+    waiting = () if leaf.combined else tuple(p for p in selects if r.random() < 0.3)
+    source = Source(leaf.alias, query.streams[leaf.alias])
+    node = _selected(source, tuple(p for p in selects if p not in waiting))
+    if leaf.combined:
+        return combine(query, _pruned(query, node, ())), ()
+    return _pruned(query, node, waiting) if r.random() < 0.8 else node, waiting
+
+
+def _branch(r: Random, query: Query, branch: Branch) -> tuple[Node, Waiting]:
+    grown = [_grow(r, query, part) for part in branch.parts]
+    parts = tuple(node for node, _ in grown)
+    below = tuple(predicate for _, waiting in grown for predicate in waiting)
+    inside = {alias: i for i, part in enumerate(parts) for alias in part.aliases}
+    predicates = tuple(
+        p
+        for p in query.predicates
+        if p.aliases <= inside.keys() and len({inside[alias] for alias in p.aliases}) == 2
+    )
+    aliases = [alias for alias in query.aliases if alias in inside]
+    join = Join(parts, predicates, query.bounds.restrict(aliases), branch.orders)
+    waiting = tuple(p for p in below if r.random() < 0.5)
+    node = _selected(join, tuple(p for p in below if p not in waiting))
+    return _pruned(query, node, waiting) if r.random() < 0.8 else node, waiting
+
+
+def _selected(node: Node, predicates: Waiting) -> Node:
+    for predicate in predicates:
+        node = Select(node, predicate)
+    return node
+
+
+def _pruned(query: Query, node: Node, waiting: Waiting) -> Node:
+    """Only the columns that the operators above, or the selects still waiting, read."""
+    read = {column for predicate in waiting for column in predicate.expression.columns}
+    needed = still_needed(query, node.aliases, node.columns)
+    kept = tuple(sorted({*needed, *(read & set(node.columns))}))
+    return node if kept == node.columns else Project(node, kept)

@@ -1,0 +1,55 @@
+"""A failed case in words: what differed, and the query, plan and schedule that made it differ."""
+
+from collections.abc import Iterator
+
+from jobs.engine.ingest import Ingest
+from optimizer.plan import Join, Plan, tree_of, walk
+from tests.simulation import oracle
+from tests.simulation.case import Batch, Case
+from tests.simulation.run import Outcome
+
+
+def replay(seed: int) -> str:
+    """The command that runs one seed again."""
+    return f"midstream bench simulate --seeds {seed}..{seed}"
+
+
+def report(case: Case, outcome: Outcome) -> str:
+    """All there is to know, with the command that says it again."""
+    return "\n".join(_lines(case, outcome))
+
+
+def _lines(case: Case, outcome: Outcome) -> Iterator[str]:
+    yield f"seed {case.seed} fails; run it again: {replay(case.seed)}"
+    for difference in outcome.differences:
+        yield f"  {difference}"
+    for name, plan in case.job.plans.items():
+        yield f"  query {name}: {oracle.sql(plan.query, case.limits[name], None)}"
+        yield f"  plan of {name}: {plan}{_orders(plan)}"
+    yield f"  states in buckets of {case.job.bucket} us; the clock begins at {case.began}"
+    for name, ingest in case.job.streams.items():
+        yield f"  stream {name}: {_stream(ingest)}"
+    for number, batch in enumerate(case.batches):
+        events = outcome.events[number] if number < len(outcome.events) else ()
+        yield f"  batch {number}: {_batch(batch, events)}"
+
+
+def _orders(plan: Plan) -> str:
+    joins = [node for node in walk(plan.root) if isinstance(node, Join)]
+    return "".join(f"; {tree_of(node)} probes {node.orders}" for node in joins)
+
+
+def _stream(ingest: Ingest) -> str:
+    columns = ", ".join(column.name for column in ingest.stream.columns)
+    idle = "never" if ingest.idle_after is None else f"after {ingest.idle_after}"
+    return f"({columns}), lateness {ingest.lateness}, idle {idle}, ahead {ingest.ahead}"
+
+
+def _batch(batch: Batch, events: tuple[str, ...]) -> str:
+    parts = [
+        f"{name}: {' '.join(map(str, rows))}" for name, rows in batch.rows.items() if rows
+    ] or ["nothing"]
+    parts += [f"a crash {event}" for event in events]
+    parts += ["a restart"] if batch.restart else []
+    parts += ["handed over again"] if batch.again else []
+    return f"{batch.pause} us later; {'; '.join(parts)}"

@@ -1,0 +1,294 @@
+"""Runs a case with the engine's own code and says where it differs from what the oracle says."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from json import loads
+from typing import ClassVar
+
+import pyarrow as pa
+
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.lower import physical
+from jobs.engine.microbatch import Engine, result_table, state_table
+from jobs.engine.progress import DECISIONS, PROGRESS, history
+from jobs.engine.store import BATCH
+from optimizer.identity import identity
+from optimizer.plan import GroupBy, Join, Node, Plan, walk
+from tests.simulation import oracle
+from tests.simulation.case import Batch, Case, relation
+from tests.simulation.faults import Crash, Crashes, FaultyStore
+from tests.simulation.oracle import Bag
+
+SHOWN = 5
+"""How many rows of a difference are told."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that is not as it must be."""
+
+    what: str
+    missing: Bag = field(default_factory=Bag)
+    extra: Bag = field(default_factory=Bag)
+
+    def __str__(self) -> str:
+        parts = [self.what]
+        for kind, rows in (("missing", self.missing), ("extra", self.extra)):
+            if rows:
+                some = ", ".join(str(row) for row in list(rows.elements())[:SHOWN])
+                more = ", ..." if rows.total() > SHOWN else ""
+                parts.append(f"{rows.total()} {kind}: {some}{more}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended; `events` are what its crashes interrupted, batch by batch."""
+
+    differences: tuple[Difference, ...]
+    events: tuple[tuple[str, ...], ...]
+
+
+def run(case: Case) -> Outcome:
+    """Carry out a case and compare all that it left."""
+    simulation = _Simulation(case)
+    try:
+        for number, batch in enumerate(case.batches):
+            simulation.carry_out(number, batch)
+        differences = tuple(_differences(case, simulation))
+    except Exception as error:  # noqa: BLE001  # whatever it is, the engine should not have raised it
+        differences = (Difference(f"{type(error).__name__}: {error}"),)
+    finally:
+        simulation.stop()
+    return Outcome(differences, tuple(map(tuple, simulation.events)))
+
+
+class _Simulation:
+    """The processes of a case, one after another, and what outlives them: store and clock."""
+
+    def __init__(self, case: Case) -> None:
+        self.crashes = Crashes()
+        self.store = FaultyStore(event=self.crashes)
+        self.events: list[list[str]] = []
+        self.now = case.began
+        self.engine: Engine | None = None
+        self._job = case.job
+
+    def carry_out(self, number: int, batch: Batch) -> None:
+        """Deliver a batch until it is done."""
+        self.now += batch.pause
+        self.events.append(self.crashes.trace)
+        streams = self._job.streams
+        inputs = {name: relation(streams[name].stream, rows) for name, rows in batch.rows.items()}
+        for at in (*batch.crashes, None):
+            if self._attempt(number, inputs, at):
+                break
+            self.now += batch.pause
+        if batch.restart:
+            self.stop()
+        if batch.again:
+            self._attempt(number, inputs, None)
+        self.events[-1], self.crashes.trace = self.crashes.trace, []
+
+    def _attempt(self, number: int, inputs: dict[str, pa.Table], at: int | None) -> bool:
+        """Whether the process lived to see the batch done."""
+        self.crashes.plan(at)
+        try:
+            self._running().run(number, inputs)
+        except Crash:
+            self.stop()
+            return False
+        return True
+
+    def _running(self) -> Engine:
+        if self.engine is None:
+            executor = _Executor.empty()
+            try:
+                self.engine = Engine(
+                    self._job, self.store, executor, self._clock, step=self.crashes
+                )
+            except Crash:
+                executor.close()
+                raise
+        return self.engine
+
+    def stop(self) -> None:
+        """End the process; nothing of it survives but what it stored."""
+        if self.engine is not None:
+            self.engine.close()
+            self.engine = None
+
+    def _clock(self) -> int:
+        self.now += 1000
+        return self.now
+
+
+class _Executor(DuckExecutor):
+    """One thread: enough for small inputs, quicker to start, and the same every time.
+
+    Making a database takes longer than a batch, so what a process leaves is wiped and used again.
+    """
+
+    _idle: ClassVar[list["_Executor"]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._connection.execute("SET threads = 1")
+
+    @classmethod
+    def empty(cls) -> "_Executor":
+        """One that knows nothing."""
+        return cls._idle.pop() if cls._idle else cls()
+
+    def close(self) -> None:
+        self.release()
+        for (table,) in self._query("SELECT table_name FROM duckdb_tables()"):
+            self._connection.execute(f'DROP TABLE "{table}"')
+        self._idle.append(self)
+
+
+# --- comparison ----------------------------------------------------------------------------------
+
+
+def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
+    store = simulation.store
+    simulation.crashes.plan(None)
+    made = history(store)
+    if [progress.batch for progress in made] != list(range(len(case.batches))):
+        yield Difference(f"batches done: {[progress.batch for progress in made]}")
+        return
+    accounts = oracle.accounts(case, _clocks(store))
+    watermarks = [progress.watermark for progress in made]
+    if watermarks != accounts.watermarks:
+        yield Difference(f"watermarks are {watermarks} instead of {accounts.watermarks}")
+    yield from _intake(case, store, accounts)
+    for query in case.job.plans:
+        expected = oracle.results(case, query, accounts)
+        yield from _results(query, store.load(result_table(query)), expected)
+        if sum(progress.results[query] for progress in made) != expected.num_rows:
+            yield Difference(f"the progress miscounts the results of {query}")
+    if accounts.watermark is not None:
+        yield from _overdue(case, store, accounts.watermark)
+    yield from _tables(case, simulation)
+    yield from _copies(simulation)
+
+
+def _results(query: str, actual: pa.Table, expected: pa.Table) -> Iterator[Difference]:
+    """The rows as multisets, and the types of the columns."""
+    names = expected.column_names
+    types = [str(actual.schema.field(name).type) for name in names]
+    wanted = [str(expected.schema.field(name).type) for name in names]
+    if types != wanted:
+        yield Difference(f"columns of {query} are {types} instead of {wanted}")
+    yield from _compared(
+        f"results of {query}", oracle.bag(actual, names), oracle.bag(expected, names)
+    )
+
+
+def _compared(what: str, actual: Bag, expected: Bag) -> Iterator[Difference]:
+    if actual != expected:
+        yield Difference(what, expected - actual, actual - expected)
+
+
+def _bag(store: FaultyStore, table: str, names: Sequence[str]) -> Bag:
+    return oracle.bag(store.load(table), names) if store.exists(table) else Bag()
+
+
+def _clocks(store: FaultyStore) -> list[int]:
+    """When each batch began: the first attempt to say so has decided it."""
+    rows = store.load(DECISIONS)
+    return [loads(content)["clock"] for content in rows.column("content").to_pylist()]
+
+
+def _intake(case: Case, store: FaultyStore, accounts: oracle.Accounts) -> Iterator[Difference]:
+    """Each row accepted, late or rejected, once; what is accepted shows in the results."""
+    flows = [progress.streams for progress in history(store)]
+    for name, ingest in case.job.streams.items():
+        account, columns = accounts.streams[name], [c.name for c in ingest.stream.columns]
+        late = _bag(store, f"late/{name}", [*columns, "_watermark"])
+        rejected = _bag(store, f"rejected/{name}", [*columns, "_reason", "_row"])
+        yield from _compared(f"late tuples of {name}", late, account.late)
+        yield from _compared(f"rejected rows of {name}", rejected, account.rejected)
+        sent = sum(len(batch.rows[name]) for batch in case.batches)
+        accepted = sum(flow[name].rows for flow in flows)
+        if accepted + late.total() + rejected.total() != sent:
+            yield Difference(
+                f"{sent} rows of {name} became {accepted} accepted, {late.total()} late and "
+                f"{rejected.total()} rejected"
+            )
+
+
+def _overdue(case: Case, store: FaultyStore, watermark: int) -> Iterator[Difference]:
+    """Rows that no tuple still to come can need, and that yet have outlived their bucket."""
+    for table, (node, keep) in _kept(case).items():
+        if not store.exists(table):
+            continue
+        for row in store.load(table).to_pylist():
+            time = _needed_from(node, row)
+            if time + keep + case.job.bucket <= watermark:
+                yield Difference(f"{table} still has {row}, {keep} past {time}: {watermark}")
+                break
+
+
+def _kept(case: Case) -> dict[str, tuple[Node, int]]:
+    """Each table of a state, an operator that fills it, and for how long any query needs a row."""
+    kept: dict[str, tuple[Node, int]] = {}
+    for plan in case.job.plans.values():
+        for node, keep in _states(plan):
+            table = f"state/{identity(node).key}"
+            _, known = kept.get(table, (node, 0))
+            kept[table] = node, max(keep, known)
+    return kept
+
+
+def _states(plan: Plan) -> Iterator[tuple[Node, int]]:
+    bounds, aliases = plan.query.bounds, plan.query.aliases
+    for node in walk(plan.root):
+        if isinstance(node, GroupBy):
+            yield node, oracle.wait(plan.query)
+        if isinstance(node, Join):
+            for part in node.parts:
+                others = [alias for alias in aliases if alias not in part.aliases]
+                yield part, max(0, *(bounds[o, a] for a in part.aliases for o in others))
+
+
+def _needed_from(node: Node, row: dict[str, object]) -> int:
+    """The time from which a row's retention counts: its smallest, or its last window's end."""
+    if isinstance(node, GroupBy):
+        slot = row["_slot"]
+        assert isinstance(slot, int)
+        return slot + node.grouping.size
+    names = identity(node)
+    times = [
+        row[physical(names, column)]
+        for column in node.columns
+        if column.name in ("ts", "at") and column.alias
+    ]
+    return min(_micros(time) for time in times)
+
+
+def _micros(time: object) -> int:
+    (micros,) = pa.array([time], pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
+    return int(micros)
+
+
+def _tables(case: Case, simulation: _Simulation) -> Iterator[Difference]:
+    """Nothing but the tables that somebody reads."""
+    known = {DECISIONS, PROGRESS, *_kept(case)}
+    known |= {result_table(query) for query in case.job.plans}
+    known |= {f"{kind}/{stream}" for kind in ("late", "rejected") for stream in case.job.streams}
+    if orphans := [table for table in simulation.store.tables() if table not in known]:
+        yield Difference(f"tables that nobody reads: {', '.join(orphans)}")
+
+
+def _copies(simulation: _Simulation) -> Iterator[Difference]:
+    """The executor's copy of each state is the state."""
+    engine = simulation.engine
+    if engine is None:
+        return
+    for operator in engine.program.operators:
+        if operator.kept:
+            stored = simulation.store.load(state_table(operator))
+            names = [name for name in stored.column_names if name != BATCH]
+            copy = oracle.bag(engine.executor.rows(operator.state), names)
+            yield from _compared(f"the copy of {operator.state}", copy, oracle.bag(stored, names))

@@ -1,0 +1,91 @@
+"""The engine under random schedules, and the simulator under bugs that it must find."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from jobs.cli import run as command
+from tests.bench.simulate import check
+from tests.simulation.bugs import BUGS, both_sides_count_what_is_new
+from tests.simulation.case import draw
+from tests.simulation.run import run
+from tests.simulation.shrink import shrink
+
+SEEDS, PIECE = 240, 20
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, PIECE))
+def test_every_schedule_ends_in_the_right_result(first):
+    failures = [failure.report for seed in range(first, first + PIECE) if (failure := check(seed))]
+    assert not failures, "\n\n".join(failures)
+
+
+@pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_is_found(plant, monkeypatch):
+    plant(monkeypatch)
+    assert any(run(draw(seed)).differences for seed in range(SEEDS))
+
+
+def test_a_seed_is_always_the_same_case():
+    case = draw(7)
+    assert case == draw(7) != draw(8)
+    assert run(case) == run(draw(7))
+
+
+def test_what_the_seeds_cover():
+    cases = [draw(seed) for seed in range(SEEDS)]
+    plans = [plan for case in cases for plan in case.job.plans.values()]
+    sizes = {len(plan.query.inputs) for plan in plans}
+    assert sizes == {1, 2, 3, 4, 5}
+    assert any("[" in str(plan) for plan in plans), "combined inputs"
+    assert any(len(case.job.plans) == 2 for case in cases), "two queries"
+    assert any(len(batch.crashes) > 2 for case in cases for batch in case.batches)
+    assert any(len(set(plan.query.streams.values())) < len(plan.query.inputs) for plan in plans)
+
+
+def test_a_failed_seed_tells_how_to_replay_it(monkeypatch):
+    both_sides_count_what_is_new(monkeypatch)
+    failure = next(failure for seed in range(SEEDS) if (failure := check(seed, tries=5)))
+    assert f"midstream bench simulate --seeds {failure.seed}..{failure.seed}\n" in failure.report
+    assert "results of q0" in failure.report
+    assert " extra: " in failure.report
+    assert "plan of q0: " in failure.report
+    assert "batch 0: " in failure.report
+
+
+def test_a_case_shrinks_to_what_makes_it_fail():
+    def has_a_null(case):
+        rows = [row for batch in case.batches for rows in batch.rows.values() for row in rows]
+        return any(None in row.values for row in rows)
+
+    case = next(case for case in map(draw, range(SEEDS)) if has_a_null(case))
+    small = shrink(case, has_a_null, tries=1000)
+    assert [len(rows) for batch in small.batches for rows in batch.rows.values() if rows] == [1]
+    assert len(small.batches) == 1
+    assert len(small.job.plans) == 1
+    assert not any(batch.crashes or batch.restart or batch.again for batch in small.batches)
+
+
+def test_crashes_are_at_the_events_that_the_case_says():
+    case = draw(1)
+    batches = tuple(replace(batch, crashes=(0, 2)) for batch in case.batches)
+    outcome = run(replace(case, batches=batches))
+    assert not outcome.differences
+    assert all(len(events) == 2 for events in outcome.events)
+
+
+def test_the_command_prints_its_figures(capsys):
+    assert command(["bench", "simulate", "--seeds", "3..5", "--jobs", "1", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["seeds"] == 3
+    assert figures["failed"] == []
+    assert figures["schedules_per_minute"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["--seeds", "5..3"], 2), (["--seeds", "all"], 2), (["--migrations"], 3)],
+)
+def test_what_the_command_refuses(arguments, code):
+    assert command(["bench", "simulate", *arguments]) == code
