@@ -435,7 +435,7 @@ def _finished(node: GroupBy) -> str:
         fits = fits.format(start=start)
     end = f"{start} + {grouping.size}"
     keys = [f"p.{_quote(key.name)}" for key in grouping.keys]
-    made = [f"{_whole(aggregate)} AS {_quote(aggregate.name)}" for aggregate in grouping.aggregates]
+    made = [f"{_whole(a, node.input)} AS {_quote(a.name)}" for a in grouping.aggregates]
     made.append(f"timestamp_micros({start}) AS {_quote(WINDOW_START)}")
     made.append(f"timestamp_micros({end}) AS {_quote(WINDOW_END)}")
     return (
@@ -445,7 +445,7 @@ def _finished(node: GroupBy) -> str:
     )
 
 
-def _whole(aggregate: Aggregate) -> str:
+def _whole(aggregate: Aggregate, below: Node) -> str:
     parts = {kind: f"p.{_quote(aggregate.parts[kind])}" for kind in aggregate.parts}
     match aggregate.function:
         case "count":
@@ -453,7 +453,8 @@ def _whole(aggregate: Aggregate) -> str:
         case "avg":
             return f"sum({parts['sum']}) / sum({parts['count']})"
         case "sum":
-            return f"sum({parts['sum']})"
+            kind_of = _sum_type(aggregate, "sum", below)
+            return f"CAST(sum({parts['sum']}) AS {kind_of})"
         case function:
             return f"{function}({parts[function]})"
 
