@@ -189,7 +189,7 @@ def cheapest_orders(parts: Sequence[Estimate], estimator: Estimator) -> tuple[Or
         ).cpu
 
     return tuple(
-        min(permutations(default[position]), key=lambda order, p=position: cost(p, order))
+        min((cost(position, order), order) for order in permutations(default[position]))[1]
         for position in range(n)
     )
 

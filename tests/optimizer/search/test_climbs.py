@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from optimizer.memo import Memo
-from optimizer.moves import combined, dissolved, flipped, inner, joins, neighbours, replaced
+from optimizer.memo import Memo, Part
+from optimizer.moves import Enough, combined, dissolved, flipped, inner, joins, neighbours, replaced
 from optimizer.search import search
 from optimizer.search.min_state import min_state
 from optimizer.search.mjoin_ordering import mjoin_ordering
@@ -50,11 +50,21 @@ def test_a_state_that_does_not_fit_is_skipped():
         assert memo.memory(plan) <= memory, seed
 
 
+def noting(steps: list[Part]) -> Enough:
+    """Never enough, but every step is kept."""
+
+    def enough(plan: Part) -> bool:
+        steps.append(plan)
+        return False
+
+    return enough
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_every_selected_state_lowers_the_cpu(seed):
     memo = random_case(6, Random(seed)).memo()
-    steps = []
-    state_selection(memo, mjoin_ordering(memo), lambda plan: steps.append(plan) or False)
+    steps: list[Part] = []
+    state_selection(memo, mjoin_ordering(memo), noting(steps))
     assert all(b.cost.cpu < a.cost.cpu for a, b in pairwise(steps))
 
 
@@ -62,8 +72,8 @@ def test_every_selected_state_lowers_the_cpu(seed):
 def test_removal_ends_at_the_mjoin(seed):
     """Each step removes one state, the one of the best quality."""
     memo = random_case(6, Random(seed)).memo()
-    steps = []
-    end = state_removal(memo, min_state(memo), lambda plan: steps.append(plan) or False)
+    steps: list[Part] = []
+    end = state_removal(memo, min_state(memo), noting(steps))
     assert [len(list(inner(plan))) for plan in steps] == [4, 3, 2, 1, 0]
     assert end.cost.cpu == pytest.approx(mjoin_ordering(memo).cost.cpu)
     for before, after in pairwise(steps):
