@@ -6,7 +6,7 @@ streams do not matter, so they are replaced by canonical ones.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -14,7 +14,7 @@ from itertools import groupby, permutations, product
 from typing import Any
 
 from optimizer.plan import Combine, GroupBy, Join, Node, Source, applied_by, walk
-from optimizer.query import ColumnRef, Expression
+from optimizer.query import Aggregate, ColumnRef, Expression
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,15 @@ def _content(node: Node, names: Mapping[str, str]) -> str:
     else:
         content["columns"] = sorted(f"{names[c.alias]}.{c.name}" for c in node.columns if c.alias)
         content["partials"] = sorted(
-            [names[n.alias], a.name, a.function, *(text(e) for e in a.expressions)]
+            [names[n.alias], a.name, a.function, *_read(a, text)]
             for n in walk(node) if isinstance(n, Combine) for a in n.partials
         )  # fmt: skip
     return json.dumps(content, separators=(",", ":"), sort_keys=True)
+
+
+def _read(one: Aggregate, text: Callable[[Expression], str]) -> Iterator[str]:
+    """What it reads: `count(x > 1)` is not `count(*) FILTER (WHERE x > 1)`."""
+    if one.argument is not None:
+        yield text(one.argument)
+    if one.condition is not None:
+        yield f"WHERE {text(one.condition)}"

@@ -11,7 +11,8 @@ from jobs.engine.ingest import Ingest
 from jobs.engine.lower import lower
 from jobs.engine.microbatch import Engine, Job
 from jobs.engine.store import MemoryStore
-from optimizer.plan import GroupBy, build, parse, walk
+from optimizer.identity import identity
+from optimizer.plan import Combine, GroupBy, build, parse, walk
 from optimizer.query import RESULT, WINDOW_END, Aggregate, ColumnRef, Expression
 from tests.optimizer.builders import between, counts, joined, ref, stream, total
 from tests.simulation.case import Row, relation
@@ -41,6 +42,20 @@ def test_a_shared_state_is_computed_from_what_is_there():
         read = {table.name for table in operator.statement.find_all(exp.Table)}
         assert {name for name in read if name.startswith("new_")} <= computed
         computed.add(operator.relation)
+
+
+def test_a_filter_is_not_an_argument():
+    """Two queries of a job must not share what only reads alike."""
+    above = Expression("\0 > 1", (ref("a.v"),))
+    states = set()
+    for aggregate in (
+        Aggregate("n", "count", argument=above),
+        Aggregate("n", "count", condition=above),
+    ):
+        query = joined("ab", [("a", "b")], grouping=counts("a.k", aggregate))
+        plan = build(query, parse("([a] b)"))
+        states |= {identity(node).key for node in walk(plan.root) if isinstance(node, Combine)}
+    assert len(states) == 2
 
 
 def test_what_an_interrupted_batch_wrote_is_counted():
