@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from json import dumps
+from json import dumps, loads
 from pathlib import Path
 from threading import Lock
 from time import time_ns
@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Any
 from jobs.engine import layout
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
-from jobs.engine.feed import Inlet, as_arrow, as_frames, inlets, origin, straight, united
+from jobs.engine.feed import (
+    Inlet,
+    as_arrow,
+    as_frames,
+    inlets,
+    origin,
+    straight,
+    straight_frames,
+    united,
+)
 from jobs.engine.ingest import Ingest
 from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine, EngineError, result_table
@@ -75,8 +84,8 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
         engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2)
         try:
-            run = _Run(spark, engine, inputs, extent, report, steps, storage / "control")
-            run.start(job, layout.checkpoint(storage))
+            places = layout.checkpoint(storage), storage / "control"
+            _Run(spark, engine, inputs, extent, report, steps, *places).start(job)
         finally:
             engine.close()
 
@@ -165,17 +174,19 @@ class _Run:
     extent: Extent
     report: Callable[[Progress], None]
     steps: _Steps
+    checkpoint: Path
     notes: Path
+    known: bool = False
     described: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
     failure: Exception | None = None
     done: int = 0
     busy: Lock = field(default_factory=Lock)
 
-    def start(self, job: Job, checkpoint: Path) -> None:
+    def start(self, job: Job) -> None:
         """Run until the query ends by itself or is stopped."""
         writer = united(self.spark, self.streams).writeStream.foreachBatch(self._batch)
-        writer = writer.option("checkpointLocation", str(checkpoint)).queryName(job.job)
+        writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(job.job)
         if not self.extent.until_caught_up:
             writer = writer.trigger(processingTime=f"{job.trigger // MICROSECOND} microseconds")
         elif self.extent.batches is not None:
@@ -216,6 +227,7 @@ class _Run:
     def _carry_out(self, rows: "DataFrame", number: int) -> None:
         self.steps.batch = number
         self.steps("taken")
+        self._know_checkpoint()
         if number > self.engine.progress.batch:
             for inlet in self.streams:
                 inlet.source.inspect(inlet.taken, number)
@@ -228,14 +240,26 @@ class _Run:
         if self.done == self.extent.batches:
             self.stopping = True
 
+    def _know_checkpoint(self) -> None:
+        """Batch numbers mean something only together with the checkpoint that gave them."""
+        if self.known:
+            return
+        found = loads((self.checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
+        noted = self.notes / "checkpoint.json"
+        if self.engine.progress.batch < 0:
+            _note(noted, found)
+        elif not noted.exists() or loads(noted.read_text(encoding="utf-8")) != found:
+            raise RefusedError(
+                f"{self.checkpoint} is not the checkpoint with which this job's tables were made: "
+                "restore both, or start with a new storage"
+            )
+        self.known = True
+
     def _describe_states(self) -> None:
         """Note what each state holds, for those who only know what it is called."""
         contents = {o.key: o.content for o in self.engine.program.operators}
         if contents != self.described:
-            path = self.notes / "states.json"
-            draft = path.with_suffix(".draft")
-            draft.write_text(dumps(contents), encoding="utf-8")
-            draft.replace(path)
+            _note(self.notes / "states.json", contents)
             self.described = contents
 
     @contextmanager
@@ -243,6 +267,9 @@ class _Run:
         names = [inlet.stream.name for inlet in self.streams]
         if not isinstance(self.engine.executor, SparkExecutor):
             yield straight(self.streams, number) or as_arrow(rows, names)
+            return
+        if frames := straight_frames(self.spark, self.streams, number):
+            yield frames
             return
         rows.persist()
         try:
@@ -264,6 +291,13 @@ class _Run:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _note(path: Path, content: Any) -> None:
+    """Write a small file so that there is never half of it."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(dumps(content), encoding="utf-8")
+    draft.replace(path)
 
 
 @contextmanager

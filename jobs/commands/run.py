@@ -30,14 +30,16 @@ def run(
     """Run a job. SIGTERM or Ctrl-C ends it after the batch under way; run again, it goes on."""
     job = specs.load(file)
     from jobs import streaming
-    from jobs.spark import end
+    from jobs.spark import active, end
 
     say = _line if json else _say
     extent = streaming.Extent(until_caught_up, batches)
+    alone = active() is None
     try:
         streaming.run(job, extent, lambda progress: say(summary(progress)))
     finally:
-        end()
+        if alone:
+            end()
 
 
 def summary(progress: "Progress") -> dict[str, Any]:

@@ -115,19 +115,19 @@ def _life(job: Path, chosen: random.Random, outcome: Outcome) -> bool:
     if code == -signal.SIGKILL:
         outcome.killed[point] += 1
     elif code != 0:
-        raise RuntimeError(f"{job} ended with {code} at {point}")
+        raise RuntimeError(f"the job ended with {code} at {point}: {_said(job)}")
     return code != 0
 
 
 def start(job: Path, *options: str, crash_at: str = "") -> "subprocess.Popen[str]":
     """Start `midstream run` on its own, until it has caught up."""
     environment = os.environ | {streaming.CRASH_AT: crash_at, "JAVA_TOOL_OPTIONS": QUICK_JVM}
-    command = [sys.executable, "-m", "jobs.cli", "run", str(job), "--json"]
+    command = [sys.executable, "-m", "jobs.cli", "run", str(job)]
     return subprocess.Popen(
         [*command, *(options or ("--until-caught-up",))],
         env=environment,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=job.with_suffix(".log").open("w"),
         text=True,
     )
 
@@ -142,10 +142,15 @@ def _killed_after(process: "subprocess.Popen[str]", seconds: float) -> int:
     return process.wait()
 
 
+def _said(job: Path) -> str:
+    """The last that a process had to say."""
+    return job.with_suffix(".log").read_text(encoding="utf-8").strip().rpartition("\n")[2]
+
+
 def _finish(job: Path, outcome: Outcome) -> None:
     """Let the job come to its end, and add up what is not as it should be."""
     if (code := start(job).wait()) != 0:
-        raise RuntimeError(f"{job} did not recover: it ended with {code}")
+        raise RuntimeError(f"the job did not recover: it ended with {code}: {_said(job)}")
     spec = specs.load(job)
     store = streaming.job_store(spec)
     queries = {name: spec.query(name) for name in spec.queries}

@@ -155,7 +155,7 @@ def test_a_lost_checkpoint_is_noticed(spark: SparkSession, tmp_path: Path):
     run(job)
     (tmp_path / "storage/checkpoint").rename(tmp_path / "lost")
     small.write(tmp_path, range(2, 3))
-    with pytest.raises(RefusedError, match="restore both or start with a new storage"):
+    with pytest.raises(RefusedError, match="restore both, or start with a new storage"):
         run(job)
 
 

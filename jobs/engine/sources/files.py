@@ -81,15 +81,32 @@ class FilesSource:
 
     def rows(self, taken: Taken, batch: int) -> pa.Table | None:
         """What a batch takes, read without Spark; nothing if only Spark knows how."""
-        if self._format != "parquet" or self._options.keys() - OPTIONS.keys() - _LISTING:
+        files = self._taken_as_they_are(taken, batch)
+        if files is None:
             return None
-        files = [path for path in taken.files(batch, after=batch - 1) if path.stat().st_size]
         names = [column.name for column in self._feed.stream.columns]
         schema = pa.schema([(c.name, arrow_type(c)) for c in self._feed.stream.columns])
         tables = [pq.ParquetFile(path).read(names).select(names).cast(schema) for path in files]
         rows = pa.concat_tables([schema.empty_table(), *tables])
         nothing = pa.nulls(rows.num_rows, pa.string())
         return rows.append_column(REASON, nothing).append_column(ROW, nothing)
+
+    def frame_of(self, spark: SparkSession, taken: Taken, batch: int) -> DataFrame | None:
+        """What a batch takes, to be read by Spark as often as it likes; nothing if that is dear."""
+        files = self._taken_as_they_are(taken, batch)
+        if files is None:
+            return None
+        if not files:
+            return spark.createDataFrame([], self._feed.schema).selectExpr(*self._feed.as_it_is)
+        paths = [f"file://{path}" for path in files]
+        reader = spark.read.schema(self._feed.schema).options(**self._options)
+        return reader.parquet(*paths).selectExpr(*self._feed.as_it_is)
+
+    def _taken_as_they_are(self, taken: Taken, batch: int) -> list[Path] | None:
+        """The files of a batch, if all that is to be done with them is to read their columns."""
+        if self._format != "parquet" or self._options.keys() - OPTIONS.keys() - _LISTING:
+            return None
+        return [path for path in taken.files(batch, after=batch - 1) if path.stat().st_size]
 
     def read_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
