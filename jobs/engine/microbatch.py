@@ -129,6 +129,14 @@ class Engine:
         self._advance(batch)
         return self.progress
 
+    def compact(self) -> None:
+        """Put each state into fewer files; for the time between two batches."""
+        for operator in self.program.operators:
+            if operator.key in self._files:
+                self.store.compact(state_table(operator))
+                self._files[operator.key] = self.store.files(state_table(operator))
+                self.executor.refresh(operator.state, self._files[operator.key])
+
     def close(self) -> None:
         """Give back threads and memory."""
         if self._pool is not None:

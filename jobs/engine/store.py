@@ -73,6 +73,9 @@ class Store(Protocol):
     def purge(self, table: str, cutoff: int) -> None:
         """Drop the partitions that hold nothing younger than the cutoff."""
 
+    def compact(self, table: str) -> None:
+        """Put the rows of each partition into fewer files; the files before can still be read."""
+
     def drop(self, table: str) -> None:
         """Remove a table with everything in it."""
 
@@ -171,6 +174,9 @@ class DeltaStore:
     def purge(self, table: str, cutoff: int) -> None:
         self.table(table).delete(f"{UNTIL} <= {cutoff}")
 
+    def compact(self, table: str) -> None:
+        self.table(table).optimize.compact()
+
     def drop(self, table: str) -> None:
         from shutil import rmtree
 
@@ -252,6 +258,9 @@ class MemoryStore:
     def purge(self, table: str, cutoff: int) -> None:
         kept = self._tables[table]
         kept.files = [f for f in kept.files if f.until is None or f.until > cutoff]
+
+    def compact(self, table: str) -> None:
+        pass
 
     def drop(self, table: str) -> None:
         del self._tables[table]

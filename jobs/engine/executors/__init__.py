@@ -49,6 +49,9 @@ class Executor(Protocol):
     def purge(self, state: str, cutoff: int) -> None:
         """Forget what the table has dropped."""
 
+    def refresh(self, state: str, files: list[File]) -> None:
+        """Learn that other files hold the same rows of a state now."""
+
     def release(self) -> None:
         """Forget the relations of a batch; states stay."""
 

@@ -84,6 +84,9 @@ class DuckExecutor:
     def purge(self, state: str, cutoff: int) -> None:
         self._connection.execute(f"DELETE FROM {_quote(state)} WHERE {UNTIL} <= {int(cutoff)}")
 
+    def refresh(self, state: str, files: list[File]) -> None:
+        pass
+
     def release(self) -> None:
         for relation in self._relations:
             self._connection.execute(f"DROP TABLE IF EXISTS {_quote(relation)}")

@@ -139,6 +139,10 @@ class SparkExecutor:
         known.files = [file for file in known.files if file.until is None or file.until > cutoff]
         self._stale.add(state)
 
+    def refresh(self, state: str, files: list[File]) -> None:
+        self._states[state].files = list(files)
+        self._stale.add(state)
+
     def release(self) -> None:
         for relation in self._views.keys() - self._states.keys():
             self._session.catalog.dropTempView(relation)

@@ -44,9 +44,9 @@ class Workload:
         return dumps(asdict(self))
 
     @property
-    def streams(self) -> str:
+    def streams(self) -> tuple[str, ...]:
         """Their names, a letter each."""
-        return _CHAIN[self.shape]
+        return tuple(_CHAIN[self.shape])
 
     @property
     def tuples(self) -> int:

@@ -126,6 +126,8 @@ def run(
     job = Job("contract", ingests, {"q": plan}, bucket=2 * MICROSECONDS)
     engine = Engine(job, store, executor, clock=lambda: BEGAN + SPAN, writers=0)
     for number, batch in enumerate(deliver(tuples(plan.query), how)):
+        if number == how.batches // 2:
+            engine.compact()
         engine.run(number, {name: convert(rows) for name, rows in batch.items()})
 
 
