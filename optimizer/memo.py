@@ -249,6 +249,10 @@ class Memo:
             self._offered = [p for p in self._offered if not self._beats(offer, p)] + [offer]
         return offer
 
+    def forget(self) -> None:
+        """Drop what was proposed: something complete takes its place."""
+        self._offered.clear()
+
     def qualified(self, part: Part) -> bool:
         """Whether the whole plan of these joins is within the budget (Definition 2)."""
         return self.total(part).within(self.budget)

@@ -22,16 +22,27 @@ Search = Callable[[Memo], object]
 
 LAYERS = Layers(mjoin_ordering, min_state, merged, state_selection, state_removal)
 
+
+def mjoin_init(memo: Memo) -> None:
+    """`mjoin-ordering`, then `state-selection` until the plan is qualified (Zhu 5)."""
+    state_selection(memo, mjoin_ordering(memo), memo.qualified)
+
+
+def bjtree_init(memo: Memo) -> None:
+    """`min-state`, then `state-removal` until the plan is qualified (Zhu 6)."""
+    state_removal(memo, min_state(memo), memo.qualified)
+
+
 SEARCHES: Mapping[str, Search] = {
     "as-written": as_written,
     "mjoin-ordering": mjoin_ordering,
     "min-state": min_state,
     "state-selection": lambda memo: state_selection(memo, mjoin_ordering(memo)),
     "state-removal": lambda memo: state_removal(memo, min_state(memo)),
-    "mjoin-init": lambda memo: state_selection(memo, mjoin_ordering(memo), memo.qualified),
-    "bjtree-init": lambda memo: state_removal(memo, min_state(memo), memo.qualified),
+    "mjoin-init": mjoin_init,
+    "bjtree-init": bjtree_init,
     "two-layer": lambda memo: two_layer(memo, LAYERS),
-    "jtree-finder": lambda memo: jtree_finder(memo, (mjoin_ordering, min_state)),
+    "jtree-finder": lambda memo: jtree_finder(memo, (mjoin_init, bjtree_init)),
 }
 
 ALL = "all"

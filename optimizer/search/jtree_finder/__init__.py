@@ -25,25 +25,30 @@ MOST = 16
 SLICE = 200_000
 """Partitions to examine between two looks at the clock."""
 
-Start = Callable[[Memo], Part]
+Start = Callable[[Memo], object]
 
 
 def jtree_finder(memo: Memo, starts: Sequence[Start]) -> None:
-    """Propose the front of all qualified plans; if there is none, plans that others start from."""
-    if len(memo.query.aliases) > MOST:
-        memo.stopped = f"{len(memo.query.aliases)} streams are too many, it takes up to {MOST}"
-    if len(memo.query.aliases) == 1 or memo.hopeless or memo.out_of_time() or not _found(memo):
-        for start in starts:
-            start(memo)
-
-
-def _found(memo: Memo) -> bool:
-    """Whether any plan qualifies; each choice of inputs to combine is a search of its own."""
-    variants = list(_variants(memo.combinable))
-    fronts = [_front(memo, chosen, i, len(variants)) for i, chosen in enumerate(variants)]
-    for plan in (plan for front in fronts for plan in front):
+    """Propose the front of all qualified plans, or what the starts find if time runs out first."""
+    for start in starts:
+        start(memo)
+    n = len(memo.query.aliases)
+    if n > MOST:
+        memo.stopped = f"{n} streams are too many, it takes up to {MOST}"
+    if n == 1 or memo.hopeless or memo.out_of_time():
+        return
+    plans = list(_front_of_all(memo))
+    if plans and not memo.stopped:
+        memo.forget()
+    for plan in plans:
         memo.offer(plan)
-    return any(fronts)
+
+
+def _front_of_all(memo: Memo) -> Iterator[Part]:
+    """Each choice of inputs to combine before they are joined is a search of its own."""
+    variants = list(_variants(memo.combinable))
+    for position, combined in enumerate(variants):
+        yield from _front(memo, combined, position, len(variants))
 
 
 def _variants(aliases: Sequence[str]) -> Iterator[frozenset[str]]:
