@@ -210,8 +210,9 @@ class _Run:
                 raise
         finally:
             self.stopping = True
-            with self.busy:
-                query.stop()
+            with self.busy:  # the batch under way ends, and no other begins
+                pass
+            query.stop()
 
     def _batch(self, rows: "DataFrame", number: int) -> None:
         """Spark's next batch, or one that it asks for again."""

@@ -101,5 +101,5 @@ def test_a_job_that_has_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_an_unknown_query(finished: Path, capsys: pytest.CaptureFixture[str]):
     assert (
-        "no query is called towo" in verdicts(finished, capsys, "--query", "towo", code=2)["error"]
+        "no query is called 'towo'" in verdicts(finished, capsys, "--query", "towo", code=2)["error"]
     )
