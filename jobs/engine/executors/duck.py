@@ -60,16 +60,12 @@ class DuckExecutor:
         return _in_utc(self._connection.cursor().table(relation).limit(0).to_arrow_table()).schema
 
     def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
+        """Write on another thread; its cursor comes from here, for a busy connection gives none."""
+        found = self._connection.cursor().table(relation)
         if self._pool is not None:
-            return self._pool.submit(self._write, relation, store, table, batch).result
-        files = self._write(relation, store, table, batch)
+            return self._pool.submit(_write, found, store, table, batch).result
+        files = _write(found, store, table, batch)
         return lambda: files
-
-    def _write(self, relation: str, store: Store, table: str, batch: int | None) -> list[File]:
-        rows = self.rows(relation)
-        if batch is not None:
-            rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))
-        return put_partitions(store, table, rows)
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         rows = store.load(table)
@@ -102,6 +98,15 @@ class DuckExecutor:
 
     def _query(self, text: str) -> list[Any]:
         return self._connection.execute(text).fetchall()
+
+
+def _write(
+    relation: duckdb.DuckDBPyRelation, store: Store, table: str, batch: int | None
+) -> list[File]:
+    rows = _in_utc(relation.to_arrow_table())
+    if batch is not None:
+        rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))
+    return put_partitions(store, table, rows)
 
 
 def _in_utc(rows: pa.Table) -> pa.Table:

@@ -1,0 +1,19 @@
+"""DuckDB writes one relation while it computes the next."""
+
+import pyarrow as pa
+from sqlglot import parse_one
+
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.store import MemoryStore
+
+
+def test_writing_goes_on_beside_computing():
+    executor, store = DuckExecutor(writers=2), MemoryStore()
+    executor.put("rows", pa.table({"a": list(range(20_000))}))
+    writes = []
+    for number in range(60):
+        executor.run(f"r{number}", parse_one("SELECT a, a % 7 AS b FROM rows", read="spark"))
+        writes.append(executor.write(f"r{number}", store, "t", number))
+    assert sum(file.rows for write in writes for file in write()) == 60 * 20_000
+    executor.release()
+    executor.close()
