@@ -77,7 +77,7 @@ def test_needs_no_spark(finished: tuple[Path, list[Progress]]):
     program = (
         "import sys; from jobs.cli import run; code = run(['status', sys.argv[1]]); "
         "heavy = {'pyspark', 'pyarrow', 'duckdb', 'sqlglot', 'pandas'} & sys.modules.keys(); "
-        "sys.exit(code or f'imported {heavy}' * bool(heavy))"
+        "sys.exit(code or (f'imported {heavy}' if heavy else 0))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(job)], capture_output=True, text=True, check=False

@@ -85,7 +85,12 @@ def test_tuples_called_late_that_are_not(
     finished: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ):
     """A tuple set aside must have been older than the watermark of its batch."""
-    row = small.rows(10, 0).slice(0, 1)
+    known = DeltaTable(results / "two").to_pyarrow_table().column("k").to_pylist()
+    tuples = small.rows(10, 1).to_pylist()
+    on_time = next(
+        i for i, t in enumerate(tuples) if t["ts"] and t["k"] is not None and t["k"] in known
+    )
+    row = small.rows(10, 1).slice(on_time, 1)
     late = row.append_column("_watermark", [[0]]).append_column("_batch", [[0]])
     write_deltalake(results.parent / "late" / "a", late, mode="append")
     assert verdicts(finished, capsys, "--query", "two", code=0)["wrong"] == 0
@@ -101,5 +106,6 @@ def test_a_job_that_has_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_an_unknown_query(finished: Path, capsys: pytest.CaptureFixture[str]):
     assert (
-        "no query is called 'towo'" in verdicts(finished, capsys, "--query", "towo", code=2)["error"]
+        "no query is called 'towo'"
+        in verdicts(finished, capsys, "--query", "towo", code=2)["error"]
     )

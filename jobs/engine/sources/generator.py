@@ -18,6 +18,9 @@ from jobs.engine.ingest import ROW
 from jobs.engine.sources.common import Feed, quoted
 from optimizer.query import Column
 
+_MACRO = "CREATE OR REPLACE TEMP MACRO timestamp_micros(t) AS make_timestamptz(CAST(t AS BIGINT))"
+"""Spark's function, which DuckDB lacks."""
+
 TICK = timedelta(seconds=1)
 """What one row of Spark's rate source becomes."""
 
@@ -70,6 +73,7 @@ class GeneratorSource:
         made = f"SELECT tick, many, unnest(range(many)) AS n FROM ({counted})"
         drawn = f"SELECT tick, many, n, {', '.join(map(_duck, self._drawn()))} FROM ({made})"
         values = ", ".join(map(_duck, self._values()))
+        connection.execute(_MACRO)
         connection.execute(
             f"CREATE OR REPLACE TABLE {quoted(table)} AS "
             f"SELECT {values}, NULL::VARCHAR AS {ROW} FROM ({drawn})"
