@@ -57,7 +57,8 @@ class _State:
 
     location: Path
     schema: StructType
-    before: int
+    before: int | None
+    """Where an interrupted batch has left rows: the batch before which rows count."""
     files: list[File] = field(default_factory=list)
 
 
@@ -109,21 +110,24 @@ class SparkExecutor:
         return pa.schema([pa.field(field.name, field.type) for field in fields])
 
     def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
-        rows = self._frame(relation)
+        # The batch's number comes after the coalescing, which ends a stage of generated code: code
+        # that differs from batch to batch would be compiled, and warmed up, in each of them.
+        rows = self._frame(relation).coalesce(self._cores)
         if batch is not None:
             rows = rows.withColumn(BATCH, lit(batch).cast("bigint"))
         location = _location(store, table)
-        future = self._pool.submit(_write, rows.coalesce(self._cores), location)
+        future = self._pool.submit(_write, rows, location)
         if relation in self._computing:
             self._written[relation] = location, future
         return future.result
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         fields = [field for field in store.schema(table) if field.name != UNTIL]
+        interrupted = before if store.last_batch(table) >= before else None
         self._states[state] = _State(
             _location(store, table),
             from_arrow_schema(pa.schema(fields)),
-            before,
+            interrupted,
             store.files(table),
         )
         self._stale.add(state)
@@ -131,7 +135,7 @@ class SparkExecutor:
     def append(self, state: str, relation: str, files: list[File]) -> None:  # noqa: ARG002
         known = self._states[state]
         known.files.extend(files)
-        known.before += 1
+        known.before = None
         self._stale.add(state)
 
     def purge(self, state: str, cutoff: int) -> None:
@@ -170,7 +174,9 @@ class SparkExecutor:
         if relation in self._stale:
             known = self._states[relation]
             rows = self._read(known.location, known.schema, known.files)
-            self._name_rows(relation, rows.where(col(BATCH) < known.before).drop(BATCH))
+            if known.before is not None:
+                rows = rows.where(col(BATCH) < known.before)
+            self._name_rows(relation, rows.drop(BATCH))
             self._stale.discard(relation)
         elif relation in self._written:
             location, written = self._written.pop(relation)

@@ -20,7 +20,7 @@ from tests.bench.joins.workload import BEGAN, SCHEMA, Workload, write
 def main(engine: str, workload: Workload, data: Path) -> dict[str, Any]:
     """Warm up with a little, then run all of it."""
     with TemporaryDirectory(dir=data.parent) as warm:
-        little = Workload(workload.shape, 10, 40, 500)
+        little = Workload(workload.shape, 10, 60, 2000)
         write(little, Path(warm) / "data")
         _run(engine, little, Path(warm) / "data", Path(warm) / "job")
     with TemporaryDirectory(dir=data.parent) as storage:
