@@ -35,7 +35,7 @@ class Batch:
 
     rows: Mapping[str, tuple[Row, ...]]
     pause: int
-    """How far the clock moves on before it, and while a process that crashed is away."""
+    """How far the clock moves on before it."""
     crashes: tuple[int, ...] = ()
     """At which event each of its first attempts ends."""
     restart: bool = False

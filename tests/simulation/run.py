@@ -18,6 +18,10 @@ from tests.simulation import oracle
 from tests.simulation.case import Batch, Case, relation
 from tests.simulation.faults import Crash, Crashes, FaultyStore
 from tests.simulation.oracle import Bag
+from tests.simulation.queries import UNIT
+
+DOWN = 20 * UNIT
+"""How long it takes until another process stands in for one that crashed."""
 
 SHOWN = 5
 """How many rows of a difference are told."""
@@ -83,7 +87,7 @@ class _Simulation:
         for at in (*batch.crashes, None):
             if self._attempt(number, inputs, at):
                 break
-            self.now += batch.pause
+            self.now += DOWN
         if batch.restart:
             self.stop()
         if batch.again:
