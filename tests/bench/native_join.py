@@ -191,9 +191,10 @@ def _show_batches(engine: str, batches: list[dict[str, Any]]) -> None:
         for number, batch in enumerate(batches)
     ]
     if rows:
-        phases = (f"{phase} ms" for phase in batches[0]["ms"])
+        phases = tuple(batches[0]["ms"])
         show.plain(f"\n{engine}")
-        show.table(("batch", "done at", *phases, "state rows", "state MB", "peak MB"), rows)
+        columns = ("batch", "at s", *phases, "rows kept", "MB", "peak MB")
+        show.table(columns, rows)
 
 
 def _versions() -> dict[str, str]:
