@@ -1,5 +1,7 @@
 """DuckDB writes one relation while it computes the next."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pyarrow as pa
 from sqlglot import parse_one
 
@@ -16,4 +18,14 @@ def test_writing_goes_on_beside_computing():
         writes.append(executor.write(f"r{number}", store, "t", number))
     assert sum(file.rows for write in writes for file in write()) == 60 * 20_000
     executor.release()
+    executor.close()
+
+
+def test_a_busy_connection_is_waited_for():
+    executor = DuckExecutor(writers=2)
+    executor.put("rows", pa.table({"a": list(range(20_000))}))
+    executor.run("r", parse_one("SELECT a FROM rows", read="spark"))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: executor.schema("r").names, range(400)))
+    assert found == [["a"]] * 400
     executor.close()

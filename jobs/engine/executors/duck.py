@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any
 
 import duckdb
@@ -31,8 +32,9 @@ class DuckExecutor:
 
     def __init__(self, writers: int = 0) -> None:
         self._connection = duckdb.connect()
+        self._free = Lock()
         self._pool = ThreadPoolExecutor(writers, "duck-write") if writers else None
-        self._connection.execute(_SETTINGS)
+        self._execute(_SETTINGS)
         self._relations: set[str] = set()
         self._inputs: set[str] = set()
 
@@ -46,22 +48,22 @@ class DuckExecutor:
         text = render(statement, "duckdb")
         named = set(_PARAMETER.findall(text))
         given = {name: value for name, value in (parameters or {}).items() if name in named}
-        self._connection.execute(f"CREATE OR REPLACE TABLE {_quote(relation)} AS {text}", given)
+        self._execute(f"CREATE OR REPLACE TABLE {_quote(relation)} AS {text}", given)
         self._relations.add(relation)
 
     def rows(self, relation: str) -> pa.Table:
-        return _in_utc(self._connection.cursor().table(relation).to_arrow_table())
+        return _in_utc(self._cursor().table(relation).to_arrow_table())
 
     def count(self, relation: str) -> int:
         counted = self._query(f"SELECT count(*) FROM {_quote(relation)}")
         return int(counted[0][0])
 
     def schema(self, relation: str) -> pa.Schema:
-        return _in_utc(self._connection.cursor().table(relation).limit(0).to_arrow_table()).schema
+        return _in_utc(self._cursor().table(relation).limit(0).to_arrow_table()).schema
 
     def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
         """Write on another thread; its cursor comes from here, for a busy connection gives none."""
-        found = self._connection.cursor().table(relation)
+        found = self._cursor().table(relation)
         if self._pool is not None:
             return self._pool.submit(_write, found, store, table, batch).result
         files = _write(found, store, table, batch)
@@ -71,21 +73,21 @@ class DuckExecutor:
         rows = store.load(table)
         kept = rows.filter(pc.less(rows.column(BATCH), before)).drop_columns([BATCH])
         self._connection.register("_loading", kept)
-        self._connection.execute(f"CREATE OR REPLACE TABLE {_quote(state)} AS FROM _loading")
+        self._execute(f"CREATE OR REPLACE TABLE {_quote(state)} AS FROM _loading")
         self._connection.unregister("_loading")
 
     def append(self, state: str, relation: str, files: list[File]) -> None:  # noqa: ARG002
-        self._connection.execute(f"INSERT INTO {_quote(state)} BY NAME FROM {_quote(relation)}")
+        self._execute(f"INSERT INTO {_quote(state)} BY NAME FROM {_quote(relation)}")
 
     def purge(self, state: str, cutoff: int) -> None:
-        self._connection.execute(f"DELETE FROM {_quote(state)} WHERE {UNTIL} <= {int(cutoff)}")
+        self._execute(f"DELETE FROM {_quote(state)} WHERE {UNTIL} <= {int(cutoff)}")
 
     def refresh(self, state: str, files: list[File]) -> None:
         pass
 
     def release(self) -> None:
         for relation in self._relations:
-            self._connection.execute(f"DROP TABLE IF EXISTS {_quote(relation)}")
+            self._execute(f"DROP TABLE IF EXISTS {_quote(relation)}")
         for relation in self._inputs:
             self._connection.unregister(relation)
         self._relations.clear()
@@ -96,8 +98,17 @@ class DuckExecutor:
             self._pool.shutdown(cancel_futures=True)
         self._connection.close()
 
+    def _execute(self, text: str, *given: Any) -> duckdb.DuckDBPyConnection:
+        """One call at a time: a busy connection refuses another instead of waiting."""
+        with self._free:
+            return self._connection.execute(text, *given)
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._free:
+            return self._connection.cursor()
+
     def _query(self, text: str) -> list[Any]:
-        return self._connection.execute(text).fetchall()
+        return self._execute(text).fetchall()
 
 
 def _write(
