@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from jobs import show, specs
-from jobs.status import moment, notation
+from jobs import show
 
 if TYPE_CHECKING:
     from jobs.engine.progress import Progress
@@ -28,6 +27,8 @@ def run(
     json: show.Json = False,
 ) -> None:
     """Run a job. SIGTERM or Ctrl-C ends it after the batch under way; run again, it goes on."""
+    from jobs import specs
+
     job = specs.load(file)
     from jobs import streaming
     from jobs.spark import active, end
@@ -44,6 +45,8 @@ def run(
 
 def summary(progress: "Progress") -> dict[str, Any]:
     """A batch in figures."""
+    from jobs.status import moment, notation
+
     streams = progress.streams.values()
     plans = {query: notation(plan) for query, plan in progress.plans.items()}
     return {

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from jobs import show, specs
+from jobs import show
 from jobs.commands.run import JobFile
 from jobs.errors import InputError, RefusedError
 from jobs.words import unknown
@@ -19,6 +19,8 @@ def verify(
     json: show.Json = False,
 ) -> int:
     """Compute the results of the input read so far again, in another way, and compare."""
+    from jobs import specs
+
     job = specs.load(file)
     if query is not None and query not in job.queries:
         raise InputError(unknown("query", query, job.queries), "--query")
