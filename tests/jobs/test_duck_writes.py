@@ -3,10 +3,14 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
-from sqlglot import parse_one
+from sqlglot import exp, parse_one
 
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.store import MemoryStore
+
+
+def select(columns: str) -> exp.Query:
+    return parse_one(f"SELECT {columns} FROM rows", read="spark").assert_is(exp.Query)
 
 
 def test_writing_goes_on_beside_computing():
@@ -14,7 +18,7 @@ def test_writing_goes_on_beside_computing():
     executor.put("rows", pa.table({"a": list(range(20_000))}))
     writes = []
     for number in range(60):
-        executor.run(f"r{number}", parse_one("SELECT a, a % 7 AS b FROM rows", read="spark"))
+        executor.run(f"r{number}", select("a, a % 7 AS b"))
         writes.append(executor.write(f"r{number}", store, "t", number))
     assert sum(file.rows for write in writes for file in write()) == 60 * 20_000
     executor.release()
@@ -24,7 +28,7 @@ def test_writing_goes_on_beside_computing():
 def test_a_busy_connection_is_waited_for():
     executor = DuckExecutor(writers=2)
     executor.put("rows", pa.table({"a": list(range(20_000))}))
-    executor.run("r", parse_one("SELECT a FROM rows", read="spark"))
+    executor.run("r", select("a"))
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: executor.schema("r").names, range(400)))
     assert found == [["a"]] * 400
