@@ -36,7 +36,10 @@ def compact(value: float) -> str:
     """A number as short as people like it, with its unit's prefix: `12`, `1.2 k`, `340 M`."""
     if value == 0 or not isfinite(value):
         return f"{value:g}"
-    power = min(max(floor(log10(abs(value)) / 3), 0), len(_PREFIXES) - 1)
+    power = max(floor(log10(abs(value)) / 3), 0)
+    if power > len(_PREFIXES):  # nobody counts in thousands of millions of T
+        return f"{value:.1e}"
+    power = min(power, len(_PREFIXES) - 1)
     scaled = _significant(value / 1000**power)
     if scaled == "1000" and power < len(_PREFIXES) - 1:  # 999.9 rounds up to the next prefix
         scaled, power = "1", power + 1

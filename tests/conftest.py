@@ -1,12 +1,20 @@
 """What the tests share: one Spark session a run, and quiet libraries."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 import jobs  # noqa: F401  # switches telemetry off before any library reads the switches
 from jobs.spark import DRIVER_JVM, session
+
+# How long an example takes says more of the machine than of the code.  Each run at a desk draws
+# other examples; elsewhere the verdict on a commit must not depend on the draw.
+settings.register_profile("desk", deadline=None)
+settings.register_profile("ci", parent=settings.get_profile("desk"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -30,6 +30,8 @@ def test_a_busy_connection_is_waited_for():
     executor.put("rows", pa.table({"a": list(range(20_000))}))
     executor.run("r", select("a"))
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: executor.schema("r").names, range(400)))
-    assert found == [["a"]] * 400
+        names = [pool.submit(lambda: executor.schema("r").names) for _ in range(400)]
+        counts = [pool.submit(executor.count, "r") for _ in range(400)]
+    assert [name.result() for name in names] == [["a"]] * 400
+    assert [count.result() for count in counts] == [20_000] * 400
     executor.close()

@@ -166,7 +166,8 @@ def test_stopped_by_a_signal(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     job = small.job(tmp_path)
     process = crash.start(job, "--batches", "100")
     assert process.stdout is not None
-    process.stdout.readline()
+    for _ in range(4):  # until windows have been emitted as well
+        process.stdout.readline()
 
     assert cli.run(["run", str(job)]) == 3
     assert f"the job is running already: process {process.pid}, since 20" in capsys.readouterr().err

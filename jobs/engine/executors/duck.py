@@ -39,7 +39,8 @@ class DuckExecutor:
         self._inputs: set[str] = set()
 
     def put(self, relation: str, rows: pa.Table) -> None:
-        self._connection.register(relation, rows)
+        with self._free:
+            self._connection.register(relation, rows)
         self._inputs.add(relation)
 
     def run(
@@ -72,9 +73,9 @@ class DuckExecutor:
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         rows = store.load(table)
         kept = rows.filter(pc.less(rows.column(BATCH), before)).drop_columns([BATCH])
-        self._connection.register("_loading", kept)
+        self.put("_loading", kept)
         self._execute(f"CREATE OR REPLACE TABLE {_quote(state)} AS FROM _loading")
-        self._connection.unregister("_loading")
+        self._forget("_loading")
 
     def append(self, state: str, relation: str, files: list[File]) -> None:  # noqa: ARG002
         self._execute(f"INSERT INTO {_quote(state)} BY NAME FROM {_quote(relation)}")
@@ -88,27 +89,32 @@ class DuckExecutor:
     def release(self) -> None:
         for relation in self._relations:
             self._execute(f"DROP TABLE IF EXISTS {_quote(relation)}")
-        for relation in self._inputs:
-            self._connection.unregister(relation)
+        for relation in list(self._inputs):
+            self._forget(relation)
         self._relations.clear()
-        self._inputs.clear()
 
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         self._connection.close()
 
-    def _execute(self, text: str, *given: Any) -> duckdb.DuckDBPyConnection:
+    def _forget(self, relation: str) -> None:
+        with self._free:
+            self._connection.unregister(relation)
+        self._inputs.discard(relation)
+
+    def _execute(self, text: str, *given: Any) -> None:
         """One call at a time: a busy connection refuses another instead of waiting."""
         with self._free:
-            return self._connection.execute(text, *given)
+            self._connection.execute(text, *given)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._free:
             return self._connection.cursor()
 
     def _query(self, text: str) -> list[Any]:
-        return self._execute(text).fetchall()
+        with self._free:
+            return self._connection.execute(text).fetchall()
 
 
 def _write(
