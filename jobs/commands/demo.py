@@ -173,7 +173,10 @@ def the_pictures(stage: Stage) -> None:
     """Where to look next."""
     for path in sorted(stage.pictures.glob("*.svg")):
         show.plain(f"  {path}")
-    show.note("Still to come: running the job, and changing its plan while it runs.")
+    show.note(
+        "A job that runs: midstream run docs/examples/orders.yaml --until-caught-up --batches 6, "
+        "then midstream verify. Still to come: changing its plan while it runs."
+    )
 
 
 Act = Callable[[Stage], None]
