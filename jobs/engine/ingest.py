@@ -7,11 +7,9 @@ rows go to tables of their own.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-
-from sqlglot import exp, parse_one
 
 from jobs.engine.executors import Executor
+from jobs.engine.lower import parse
 from jobs.engine.progress import Decision, Flow, Progress
 from optimizer.query import Stream
 from optimizer.window import MICROSECONDS
@@ -55,7 +53,7 @@ def summarise(
         f"max({_time(ingest)}) AS newest, min({_time(ingest)}) AS oldest FROM `raw_{name}`"
         for name, ingest in ingests.items()
     ]
-    executor.run("look", _parse(" UNION ALL ".join(looks)))
+    executor.run("look", parse(" UNION ALL ".join(looks)))
     rows = {row["stream"]: row for row in executor.rows("look").to_pylist()}
     if not all(_fine(rows[name], i, before, decision) for name, i in ingests.items()):
         rows = _count(executor, ingests, before, decision)
@@ -88,7 +86,7 @@ def _count(
         )
     latest = {f"latest_{name}": decision.clock + i.ahead for name, i in ingests.items()}
     watermark = _or_always(before.watermark)
-    executor.run("summary", _parse(" UNION ALL ".join(parts)), {"watermark": watermark, **latest})
+    executor.run("summary", parse(" UNION ALL ".join(parts)), {"watermark": watermark, **latest})
     return {row["stream"]: row for row in executor.rows("summary").to_pylist()}
 
 
@@ -117,16 +115,16 @@ def take_in(
     }
     source = f"FROM `raw_{name}` WHERE"
     if not flow.late and not flow.rejected:
-        executor.run(f"in_{name}", _parse(f"SELECT {columns} FROM `raw_{name}`"))
+        executor.run(f"in_{name}", parse(f"SELECT {columns} FROM `raw_{name}`"))
         return Intake(f"in_{name}", ())
     executor.run(
-        f"in_{name}", _parse(f"SELECT {columns} {source} {fits} AND NOT ({late})"), parameters
+        f"in_{name}", parse(f"SELECT {columns} {source} {fits} AND NOT ({late})"), parameters
     )
     aside = []
     if flow.late:
         aside.append(f"late_{name}")
         reason = f"CAST(:watermark AS BIGINT) AS _watermark {source} {fits} AND {late}"
-        executor.run(aside[-1], _parse(f"SELECT {columns}, {reason}"), parameters)
+        executor.run(aside[-1], parse(f"SELECT {columns}, {reason}"), parameters)
     if flow.rejected:
         aside.append(f"rejected_{name}")
         time = f"`{ingest.stream.event_time}`"
@@ -135,7 +133,7 @@ def take_in(
             f"ELSE 'event time too far in the future' END) AS {REASON}, {ROW}"
         )
         statement = f"SELECT {columns}, {reason} {source} NOT ({fits})"
-        executor.run(aside[-1], _parse(statement), parameters)
+        executor.run(aside[-1], parse(statement), parameters)
     return Intake(f"in_{name}", tuple(aside))
 
 
@@ -154,9 +152,3 @@ def _late(ingest: Ingest) -> str:
 
 def _or_always(watermark: int | None) -> int:
     return ALWAYS if watermark is None else watermark
-
-
-@lru_cache(maxsize=256)
-def _parse(text: str) -> exp.Query:
-    """The statement of that text, the same in every batch."""
-    return parse_one(text, read="spark").assert_is(exp.Query)

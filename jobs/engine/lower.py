@@ -86,12 +86,6 @@ class Program:
     operators: tuple[Operator, ...]
     outputs: tuple[Output, ...]
 
-    def reads(self, relation: str) -> bool:
-        """Whether any statement reads that relation."""
-        statements = [operator.statement for operator in self.operators]
-        statements += [output.statement for output in self.outputs]
-        return any(t.name == relation for s in statements for t in s.find_all(exp.Table))
-
 
 def lower(plans: Mapping[str, Plan], bucket: int) -> Program:
     """The program of a job's queries; what two of them both need is computed and kept once.
@@ -132,13 +126,13 @@ def _output(name: str, plan: Plan) -> Output:
     if not isinstance(emit, Emit):
         raise TypeError("a plan ends by emitting its query's columns")
     scope = _inside(identity(emit.input), "r")
-    columns = [f"{_sql(o.expression, scope)} AS {_quote(o.name)}" for o in emit.output]
+    columns = [f"{o.expression.sql(scope)} AS {_quote(o.name)}" for o in emit.output]
     grouped = next((n for n in walk(emit) if isinstance(n, GroupBy)), None)
     if grouped is None:
         rows, horizon = _rows(emit.input), None
     else:
         rows, horizon = _finished(grouped), _wait(plan.query, grouped)
-    return Output(name, _parse(f"SELECT {', '.join(columns)} FROM ({rows}) AS r"), horizon)
+    return Output(name, parse(f"SELECT {', '.join(columns)} FROM ({rows}) AS r"), horizon)
 
 
 def _wait(query: Query, grouped: GroupBy) -> int:
@@ -164,12 +158,9 @@ def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _sql(expression: Expression, scope: Scope) -> str:
-    return expression.sql(scope)
-
-
 @lru_cache(maxsize=256)
-def _parse(text: str) -> exp.Query:
+def parse(text: str) -> exp.Query:
+    """The statement of a text in Spark's SQL; the same texts come in every batch."""
     """The statement of that text; parsing is slow, and a restart meets the same texts again."""
     return parse_one(text, read="spark").assert_is(exp.Query)
 
@@ -189,7 +180,7 @@ def _floor(value: str, step: int) -> str:
 
 
 def _with_until(rows: str, time: str, bucket: int) -> exp.Query:
-    return _parse(f"SELECT *, {_floor(time, bucket)} + {bucket} AS {UNTIL} FROM ({rows}) AS r")
+    return parse(f"SELECT *, {_floor(time, bucket)} + {bucket} AS {UNTIL} FROM ({rows}) AS r")
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -225,7 +216,7 @@ def _base(node: Node) -> tuple[Node, list[Predicate]]:
 def _select(node: Node, predicates: Iterable[Predicate], scope: Scope, source: str) -> str:
     names = identity(node)
     columns = [f"{scope(c)} AS {_quote(physical(names, c))}" for c in node.columns]
-    where = " AND ".join(f"({_sql(p.expression, scope)})" for p in predicates)
+    where = " AND ".join(f"({p.expression.sql(scope)})" for p in predicates)
     filtered = f" WHERE {where}" if where else ""
     return f"SELECT {', '.join(columns)} FROM {source}{filtered}"
 
@@ -249,7 +240,7 @@ def _branches(join: Join, node: Node, predicates: Sequence[Predicate]) -> Iterat
         for o in order:
             added = join.parts[o].aliases
             conditions = [
-                _sql(p.expression, scope)
+                p.expression.sql(scope)
                 for p in join.predicates
                 if p.aliases & added and p.aliases <= joined | added
             ]
@@ -328,14 +319,14 @@ def _partials(node: GroupBy) -> str:
         slot = f"{_floor(time, grouping.slide)} - w.i * {grouping.slide}"
         condition = f" WHERE {time} < {slot} + {grouping.size}"
     scope = _windowed(inside, slot, grouping.size)
-    columns = [f"{_sql(key.expression, scope)} AS {_quote(key.name)}" for key in grouping.keys]
+    columns = [f"{key.expression.sql(scope)} AS {_quote(key.name)}" for key in grouping.keys]
     columns.append(f"{slot} AS {_quote(_SLOT)}")
     combined = [n for n in walk(node.input) if isinstance(n, Combine)]
     for aggregate in grouping.aggregates:
         for kind in aggregate.parts:
             value = _weighted(aggregate, kind, combined, scope, node.input)
             columns.append(f"{value} AS {_quote(aggregate.parts[kind])}")
-    keys = [_sql(key.expression, scope) for key in grouping.keys if key.expression.columns]
+    keys = [key.expression.sql(scope) for key in grouping.keys if key.expression.columns]
     return (
         f"SELECT {', '.join(columns)} FROM {source}{condition} GROUP BY {', '.join([*keys, slot])}"
     )
@@ -379,9 +370,9 @@ def _weighted(
 
 
 def _folded(aggregate: Aggregate, kind: str, scope: Scope, weight: str, below: Node) -> str:
-    value = _sql(aggregate.argument, scope) if aggregate.argument else "1"
+    value = aggregate.argument.sql(scope) if aggregate.argument else "1"
     if aggregate.condition is not None:
-        value = f"CASE WHEN {_sql(aggregate.condition, scope)} THEN {value} END"
+        value = f"CASE WHEN {aggregate.condition.sql(scope)} THEN {value} END"
     if kind in ("min", "max"):
         return f"{kind}({value})"
     if kind == "count":
@@ -413,7 +404,7 @@ def _type_of(expression: Expression, below: Node) -> exp.DataType:
     }
     text = expression.sql(lambda c: f"{_quote(c.alias)}.{_quote(c.name)}")
     tables = ", ".join(map(_quote, sources))
-    query = _parse(f"SELECT {text} AS x FROM {tables}")
+    query = parse(f"SELECT {text} AS x FROM {tables}")
     typed = annotate_types(query, schema=schema, dialect="spark")
     return typed.selects[0].type or exp.DataType.build("double")
 

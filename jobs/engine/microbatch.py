@@ -171,8 +171,7 @@ class Engine:
         with self._timed(batch, operator.key):
             self.executor.run(operator.relation, operator.statement)
             if operator.kept and operator.key not in self._files:
-                schema = self.executor.schema(operator.relation).append(pa.field(BATCH, pa.int64()))
-                self.store.create(state_table(operator), schema)
+                self._create(operator.relation, state_table(operator), mark=True)
                 self._open(operator, state_table(operator))
             if operator.kept:
                 self._write(batch, operator.relation, state_table(operator))
@@ -201,12 +200,17 @@ class Engine:
         """
         store, files = self.store, None
         if not store.exists(table):
-            schema = self.executor.schema(relation)
-            store.create(table, schema.append(pa.field(BATCH, pa.int64())) if mark else schema)
+            self._create(relation, table, mark=mark)
         if store.last_batch(table) < batch.number:
             self._step(f"write:{table}")
             files = self.executor.write(relation, store, table, batch.number if mark else None)
         batch.begun.append(_Write(relation, table, files))
+
+    def _create(self, relation: str, table: str, *, mark: bool) -> None:
+        schema = self.executor.schema(relation)
+        if mark:
+            schema = schema.append(pa.field(BATCH, pa.int64()))
+        self.store.create(table, schema)
 
     def _commit(self, batch: _Batch) -> None:
         run = map if self._pool is None else self._pool.map

@@ -24,9 +24,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from sklearn.linear_model import LinearRegression
-from sqlglot import exp, parse_one
 
 from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.lower import parse
 from jobs.engine.store import DeltaStore
 
 STATES = (1_000, 100_000, 400_000, 1_600_000)
@@ -106,10 +106,10 @@ def _join(state: int, new: int, matches: float, repeats: int) -> tuple[int, floa
     keys = max(1, round(max(state, 1) / matches))
     executor = DuckExecutor()
     executor.put("given_state", _tuples(state, keys, seed=1))
-    executor.run("state", _parse("SELECT * FROM given_state"))
+    executor.run("state", parse("SELECT * FROM given_state"))
     executor.put("given_new", _tuples(new, keys, seed=2))
-    executor.run("new", _parse("SELECT * FROM given_new"))
-    statement = _parse(
+    executor.run("new", parse("SELECT * FROM given_new"))
+    statement = parse(
         "SELECT n.k, n.ts, n.v, s.ts AS ts2, s.v AS v2 FROM new AS n JOIN state AS s ON n.k = s.k "
         "AND unix_micros(n.ts) <= unix_micros(s.ts) + 60000000 "
         "AND unix_micros(s.ts) <= unix_micros(n.ts) + 60000000"
@@ -154,7 +154,3 @@ def _timed(action: Callable[[], object]) -> float:
     began = process_time()
     action()
     return process_time() - began
-
-
-def _parse(text: str) -> exp.Query:
-    return parse_one(text, read="spark").assert_is(exp.Query)
