@@ -256,7 +256,7 @@ class Engine:
         for operator in self.program.operators:
             if operator.kept:
                 files = batch.written[state_table(operator)]
-                self.executor.append(operator.state, operator.relation, files)
+                self.executor.append(operator.state, operator.relation, files, batch.number)
                 self._files[operator.key].extend(files)
                 if batch.watermark is not None:
                     self._purge(operator, batch.watermark - operator.retention)

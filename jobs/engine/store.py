@@ -27,6 +27,10 @@ BATCH = "_batch"
 """The batch that wrote a row."""
 
 
+BATCHES = "midstream"
+"""The writer whose parts are the job's batches."""
+
+
 @dataclass(frozen=True)
 class File:
     """A data file, written but not yet part of its table."""
@@ -52,14 +56,17 @@ class Store(Protocol):
     def schema(self, table: str) -> pa.Schema:
         """The columns of a table."""
 
-    def last_batch(self, table: str) -> int:
-        """The newest batch committed to a table; -1 if none."""
+    def last_batch(self, table: str, writer: str = BATCHES) -> int:
+        """The newest batch committed to a table, or the newest part of another writer's; or -1."""
 
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
         """Write rows to a file of their own, invisible until it is committed."""
 
-    def commit(self, table: str, files: Sequence[File], batch: int) -> None:
-        """Make the files part of the table, all at once; nothing happens if it has that batch."""
+    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
+        """Make the files part of the table, all at once; nothing happens if it has that batch.
+
+        Who else writes to it counts its own parts.
+        """
 
     def load(self, table: str) -> pa.Table:
         """All rows."""
@@ -81,9 +88,6 @@ class Store(Protocol):
 
     def tables(self) -> list[str]:
         """The names of all tables."""
-
-
-APPLICATION = "midstream"
 
 
 @dataclass
@@ -120,10 +124,10 @@ class DeltaStore:
     def exists(self, table: str) -> bool:
         return table in self._open or DeltaTable.is_deltatable(str(self.path(table)))
 
-    def last_batch(self, table: str) -> int:
+    def last_batch(self, table: str, writer: str = BATCHES) -> int:
         if not self.exists(table):
             return -1
-        version = self.table(table).transaction_version(APPLICATION)
+        version = self.table(table).transaction_version(writer)
         return -1 if version is None else version
 
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
@@ -136,8 +140,8 @@ class DeltaStore:
         pq.write_table(rows, target, compression="snappy", use_dictionary=_repetitive(rows.schema))
         return File(path, rows.num_rows, target.stat().st_size, until)
 
-    def commit(self, table: str, files: Sequence[File], batch: int) -> None:
-        if self.last_batch(table) >= batch:
+    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
+        if self.last_batch(table, writer) >= batch:
             return
         delta = self.table(table)
         now = int(datetime.now(UTC).timestamp() * 1000)
@@ -152,7 +156,7 @@ class DeltaStore:
             )
             for file in files
         ]
-        properties = CommitProperties(app_transactions=[Transaction(APPLICATION, batch)])
+        properties = CommitProperties(app_transactions=[Transaction(writer, batch)])
         partition = delta.metadata().partition_columns or None
         delta.create_write_transaction(
             actions, "append", delta.schema(), partition, commit_properties=properties
@@ -201,7 +205,7 @@ def _repetitive(schema: pa.Schema) -> list[str]:
 class _MemoryTable:
     schema: pa.Schema
     files: list[File] = field(default_factory=list)
-    batch: int = -1
+    batches: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -223,19 +227,19 @@ class MemoryStore:
     def schema(self, table: str) -> pa.Schema:
         return self._tables[table].schema
 
-    def last_batch(self, table: str) -> int:
-        return self._tables[table].batch if table in self._tables else -1
+    def last_batch(self, table: str, writer: str = BATCHES) -> int:
+        return self._tables[table].batches.get(writer, -1) if table in self._tables else -1
 
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
         path = f"{table}/{name or len(self._data)}"
         self._data[path] = rows
         return File(path, rows.num_rows, rows.nbytes, until)
 
-    def commit(self, table: str, files: Sequence[File], batch: int) -> None:
-        if self.last_batch(table) >= batch:
+    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
+        if self.last_batch(table, writer) >= batch:
             return
         self._tables[table].files.extend(files)
-        self._tables[table].batch = batch
+        self._tables[table].batches[writer] = batch
 
     def load(self, table: str) -> pa.Table:
         kept = self._tables[table]

@@ -19,7 +19,7 @@ from jobs.engine.layout import JobStore
 from jobs.engine.microbatch import result_table
 from jobs.engine.progress import Progress
 from jobs.engine.sources.common import quoted
-from jobs.engine.store import APPLICATION, BATCH
+from jobs.engine.store import BATCH, BATCHES
 from optimizer.query import RESULT, WINDOW_END, WINDOW_START, ColumnRef, Expression, Query
 
 TOLERANCE = 1e-9
@@ -185,7 +185,7 @@ def _as_of(path: Path, batch: int) -> pa.Table | None:
     if not DeltaTable.is_deltatable(str(path)):
         return None
     table = DeltaTable(path)
-    while (table.transaction_version(APPLICATION) or 0) > batch:
+    while (table.transaction_version(BATCHES) or 0) > batch:
         table.load_as_version(table.version() - 1)
     return table.to_pyarrow_table()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from jobs.engine.store import File, MemoryStore
+from jobs.engine.store import BATCHES, File, MemoryStore
 
 
 class Crash(BaseException):
@@ -45,9 +45,9 @@ class FaultyStore(MemoryStore):
         self.event(f"before writing to {table}")
         return super().put(table, rows, until, name)
 
-    def commit(self, table: str, files: Sequence[File], batch: int) -> None:
+    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
         self.event(f"written to {table}, before the commit")
-        super().commit(table, files, batch)
+        super().commit(table, files, batch, writer)
         self.event(f"committed to {table}, unbeknown to the engine")
 
     def purge(self, table: str, cutoff: int) -> None:

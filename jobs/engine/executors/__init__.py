@@ -41,9 +41,12 @@ class Executor(Protocol):
         """
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
-        """Make what a table holds of the batches before that one readable by the state's name."""
+        """Make what a table holds of the batches before that one readable by the state's name.
 
-    def append(self, state: str, relation: str, files: list[File]) -> None:
+        Its rows say in `_batch` which batch brought them.
+        """
+
+    def append(self, state: str, relation: str, files: list[File], batch: int) -> None:
         """Bring the readable copy up to date with what a batch has written."""
 
     def purge(self, state: str, cutoff: int) -> None:
@@ -51,6 +54,9 @@ class Executor(Protocol):
 
     def refresh(self, state: str, files: list[File]) -> None:
         """Learn that other files hold the same rows of a state now."""
+
+    def forget(self, state: str) -> None:
+        """Give up the readable copy of a state."""
 
     def release(self) -> None:
         """Forget the relations of a batch; states stay."""

@@ -72,19 +72,22 @@ class DuckExecutor:
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         rows = store.load(table)
-        kept = rows.filter(pc.less(rows.column(BATCH), before)).drop_columns([BATCH])
-        self.put("_loading", kept)
+        self.put("_loading", rows.filter(pc.less(rows.column(BATCH), before)))
         self._execute(f"CREATE OR REPLACE TABLE {_quote(state)} AS FROM _loading")
         self._forget("_loading")
 
-    def append(self, state: str, relation: str, files: list[File]) -> None:  # noqa: ARG002
-        self._execute(f"INSERT INTO {_quote(state)} BY NAME FROM {_quote(relation)}")
+    def append(self, state: str, relation: str, files: list[File], batch: int) -> None:  # noqa: ARG002
+        rows = f"SELECT *, {int(batch)} AS {BATCH} FROM {_quote(relation)}"
+        self._execute(f"INSERT INTO {_quote(state)} BY NAME {rows}")
 
     def purge(self, state: str, cutoff: int) -> None:
         self._execute(f"DELETE FROM {_quote(state)} WHERE {UNTIL} <= {int(cutoff)}")
 
     def refresh(self, state: str, files: list[File]) -> None:
         pass
+
+    def forget(self, state: str) -> None:
+        self._execute(f"DROP TABLE IF EXISTS {_quote(state)}")
 
     def release(self) -> None:
         for relation in self._relations:

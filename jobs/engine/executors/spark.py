@@ -132,7 +132,7 @@ class SparkExecutor:
         )
         self._stale.add(state)
 
-    def append(self, state: str, relation: str, files: list[File]) -> None:  # noqa: ARG002
+    def append(self, state: str, relation: str, files: list[File], batch: int) -> None:  # noqa: ARG002
         known = self._states[state]
         known.files.extend(files)
         known.before = None
@@ -146,6 +146,12 @@ class SparkExecutor:
     def refresh(self, state: str, files: list[File]) -> None:
         self._states[state].files = list(files)
         self._stale.add(state)
+
+    def forget(self, state: str) -> None:
+        del self._states[state]
+        self._stale.discard(state)
+        if self._views.pop(state, None) is not None:
+            self._session.catalog.dropTempView(state)
 
     def release(self) -> None:
         for relation in self._views.keys() - self._states.keys():
@@ -176,7 +182,7 @@ class SparkExecutor:
             rows = self._read(known.location, known.schema, known.files)
             if known.before is not None:
                 rows = rows.where(col(BATCH) < known.before)
-            self._name_rows(relation, rows.drop(BATCH))
+            self._name_rows(relation, rows)
             self._stale.discard(relation)
         elif relation in self._written:
             location, written = self._written.pop(relation)
