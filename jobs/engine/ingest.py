@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jobs.engine.executors import Executor
-from jobs.engine.lower import parse
 from jobs.engine.progress import Decision, Flow, Progress
+from jobs.engine.statements import parse
 from optimizer.query import Stream
 from optimizer.window import MICROSECONDS
 

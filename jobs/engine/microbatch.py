@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from jobs.engine.executors import Executor
 from jobs.engine.ingest import ALWAYS, Ingest, Intake, summarise, take_in
-from jobs.engine.lower import FROM, TO, Operator, Output, lower
+from jobs.engine.lower import Operator, Output, lower
 from jobs.engine.progress import (
     DECISIONS,
     PROGRESS,
@@ -30,6 +30,7 @@ from jobs.engine.progress import (
     last,
     record,
 )
+from jobs.engine.statements import FROM, TO
 from jobs.engine.store import BATCH, File, Store
 from optimizer.plan import Plan, from_json, to_json
 from optimizer.query import Query

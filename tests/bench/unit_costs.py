@@ -26,7 +26,7 @@ from rich.table import Table
 from sklearn.linear_model import LinearRegression
 
 from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.lower import parse
+from jobs.engine.statements import parse
 from jobs.engine.store import DeltaStore
 
 STATES = (1_000, 100_000, 400_000, 1_600_000)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.engine import lower, microbatch
+from jobs.engine import lower, microbatch, statements
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine
 from jobs.engine.store import MemoryStore
@@ -87,14 +87,14 @@ def idle_streams_hold_everything_up(patch: pytest.MonkeyPatch) -> None:
 
 def both_sides_count_what_is_new(patch: pytest.MonkeyPatch) -> None:
     """New tuples meet new partners once from either side."""
-    real = lower._known
-    patch.setattr(lower, "_known", lambda part, names, **_: real(part, names, with_new=True))
+    real = statements._known
+    patch.setattr(statements, "_known", lambda part, names, **_: real(part, names, with_new=True))
 
 
 def no_side_counts_what_is_new(patch: pytest.MonkeyPatch) -> None:
     """New tuples never meet new partners."""
-    real = lower._known
-    patch.setattr(lower, "_known", lambda part, names, **_: real(part, names, with_new=False))
+    real = statements._known
+    patch.setattr(statements, "_known", lambda part, names, **_: real(part, names, with_new=False))
 
 
 def windows_close_too_early(patch: pytest.MonkeyPatch) -> None:

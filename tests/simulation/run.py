@@ -8,9 +8,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.lower import physical
 from jobs.engine.microbatch import Engine, result_table, state_table
 from jobs.engine.progress import DECISIONS, PROGRESS, history
+from jobs.engine.statements import physical
 from jobs.engine.store import BATCH
 from optimizer.identity import identity
 from optimizer.plan import GroupBy, Join, Node, Plan, walk

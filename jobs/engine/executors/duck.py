@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
-from jobs.engine.lower import render
+from jobs.engine.statements import render
 from jobs.engine.store import BATCH, UNTIL, File, Store, put_partitions
 
 _SETTINGS = """
