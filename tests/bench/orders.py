@@ -1,0 +1,303 @@
+"""`orders`: every join order of a chain of four streams, as the cost model prices it and as it ran.
+
+The joins differ in how many partners a tuple finds, so that it matters a lot with which one a plan
+begins.  The engine runs alone, without a streaming query around it; states and output are durable.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+from statistics import correlation, median
+from tempfile import TemporaryDirectory
+from time import perf_counter, time_ns
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+
+from jobs import show
+from jobs.engine.executors import Executor
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.ingest import REASON, ROW, Ingest
+from jobs.engine.microbatch import Engine, Job, result_table
+from jobs.engine.store import DeltaStore
+from jobs.errors import InputError
+from optimizer.memo import Memo, Offer, Part
+from optimizer.query import Column, Query, Stream
+from optimizer.sql import parse
+from optimizer.window import MICROSECONDS
+from optimizer.workload import Method, StreamLoad, Workload
+from tests.bench.machine import cpu_seconds, java
+
+ROOT = Path(__file__).parents[2]
+STREAMS = {"a": ("x",), "b": ("x", "y"), "c": ("y", "z"), "d": ("z",)}
+"""The keys that each stream has; two streams join on the one that they share."""
+
+PARTNERS = {"x": 10.0, "y": 1.0, "z": 0.05}
+"""How many tuples of a partner's window a tuple meets on each key."""
+
+BEGAN = 1_700_000_000 * MICROSECONDS
+BATCH = 10
+"""Seconds of input in a batch."""
+
+ENGINES = ("duckdb", "spark")
+
+Input = Callable[[Path], Any]
+"""How an executor takes the rows of a file."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much of what comes in; every stream has the same rate."""
+
+    rate: int
+    window: int
+    seconds: int
+
+    @property
+    def batches(self) -> int:
+        """How many there are."""
+        return self.seconds // BATCH
+
+    @property
+    def filling(self) -> int:
+        """How many batches pass until the windows are full."""
+        return -(-self.window // BATCH)
+
+    def values(self, key: str) -> int:
+        """How many values a key has."""
+        return round(self.rate * self.window / PARTNERS[key])
+
+
+@dataclass(frozen=True)
+class Run:
+    """A plan: what the model says it needs, and what it took once its windows were full."""
+
+    plan: str
+    predicted: float
+    """CPU-seconds per second of input."""
+    cpu: float
+    """The same, measured."""
+    ms: float
+    """What the engine took for a batch, the median."""
+    rate: float
+    """Tuples per second."""
+    results: int
+
+
+def orders(  # typer reads options from parameters
+    engine: Annotated[str, typer.Option(help="duckdb or spark.")] = "duckdb",
+    rate: Annotated[int, typer.Option(help="Tuples per second and stream.")] = 5_000,
+    window: Annotated[int, typer.Option(help="Seconds.")] = 30,
+    seconds: Annotated[int, typer.Option(help="How much input; a batch has 10 of them.")] = 80,
+    plans: Annotated[int, typer.Option(min=2, help="How many, from best to worst.")] = 5,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """The join orders of a 4-stream query, from best to worst: predicted cost and measured work."""
+    if engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}: {' or '.join(ENGINES)}", "--engine")
+    load = Load(rate, window, seconds)
+    if load.batches <= load.filling:
+        raise InputError("too short: the windows are not full before the end", "--seconds")
+    runs = list(_runs(engine, load, plans))
+    report = {
+        "command": " ".join(["midstream bench orders", *sys.argv[3:]]),
+        "versions": {name: version(name) for name in ("pyspark", "deltalake", "duckdb")},
+        "load": asdict(load) | {"partners": PARTNERS},
+        "plans": [asdict(run) for run in runs],
+        "worst_to_best": _ratios(runs[-1], runs[0]),
+        "rank_correlation": _rank_correlation(runs),
+    }
+    if json:
+        show.as_json(report)
+    else:
+        _show(report, runs)
+    return 0 if len({run.results for run in runs}) == 1 else 1
+
+
+# --- the plans -----------------------------------------------------------------------------------
+
+
+def ranked(query: Query, load: Load) -> list[Offer]:
+    """Every binary tree of joins that has a predicate for each, the cheapest first."""
+    workload = Workload(
+        {name: StreamLoad(load.rate, 8.0 * (len(keys) + 2)) for name, keys in STREAMS.items()},
+        {
+            frozenset(one for one, keys in STREAMS.items() if key in keys): 1 / load.values(key)
+            for key in PARTNERS
+        },
+        method=Method.BATCH,
+        batch=BATCH,
+    )
+    memo = Memo(query, workload)
+    offers = (memo.offer(part) for part in _trees(memo, query.aliases))
+    return sorted(offers, key=lambda offer: offer.total.cpu)
+
+
+def _trees(memo: Memo, aliases: Sequence[str]) -> Iterator[Part]:
+    if len(aliases) == 1:
+        yield memo.leaf(aliases[0])
+        return
+    first, *others = aliases
+    for count in range(len(others)):
+        for chosen in combinations(others, count):
+            left = [first, *chosen]
+            right = [alias for alias in aliases if alias not in left]
+            for one in _trees(memo, left):
+                for other in _trees(memo, right):
+                    if memo.estimator.connected(one.mask, other.mask):
+                        yield memo.join((one, other))
+
+
+def asked(window: int) -> Query:
+    """The query, each of its pairs at most so many seconds apart."""
+    equal = [
+        " = ".join(f"{name}.{key}" for name, keys in STREAMS.items() if key in keys)
+        for key in PARTNERS
+    ]
+    values = ", ".join(f"{name}.v AS {name}v" for name in STREAMS)
+    sql = f"SELECT {values}, a.ts AS ats FROM {', '.join(STREAMS)} WHERE {' AND '.join(equal)}"
+    return parse(sql, {name: _stream(name) for name in STREAMS}, window * MICROSECONDS)
+
+
+def _stream(name: str) -> Stream:
+    columns = [Column(key, "BIGINT") for key in (*STREAMS[name], "v")]
+    return Stream(name, (*columns, Column("ts", "TIMESTAMP")), "ts")
+
+
+# --- running them --------------------------------------------------------------------------------
+
+
+def _runs(engine: str, load: Load, count: int) -> Iterator[Run]:
+    offers = ranked(asked(load.window), load)
+    chosen = sorted({round(i * (len(offers) - 1) / (count - 1)) for i in range(count)})
+    scratch = ROOT / ".bench"
+    scratch.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=scratch) as directory:
+        data = Path(directory) / "data"
+        _write(load, data)
+        _run(engine, offers[0], load, data)  # what comes first would pay for everything cold
+        for position in chosen:
+            yield _run(engine, offers[position], load, data)
+
+
+def _run(engine: str, offer: Offer, load: Load, data: Path) -> Run:
+    executor, read = _spark() if engine == "spark" else (DuckExecutor(writers=2), _read)
+    streams = {name: Ingest(_stream(name)) for name in STREAMS}
+    with TemporaryDirectory(dir=data.parent) as storage:
+        store = DeltaStore(Path(storage))
+        job = Job("orders", streams, {"q": offer.plan})
+        runs = Engine(job, store, executor, lambda: time_ns() // 1000, writers=2)
+        took, began, cpu = [], 0.0, 0.0
+        for batch in range(load.batches):
+            if batch == load.filling:
+                began, cpu = perf_counter(), _cpu()
+            files = {name: read(data / f"{name}-{batch}.parquet") for name in STREAMS}
+            took.append(sum(runs.run(batch, files).ms.values()))
+        elapsed, used = perf_counter() - began, _cpu() - cpu
+        runs.close()
+        results = sum(file.rows for file in store.files(result_table("q")))
+    full = BATCH * (load.batches - load.filling)
+    return Run(
+        plan=str(offer),
+        predicted=offer.total.cpu,
+        cpu=used / full,
+        ms=median(took[load.filling :]),
+        rate=full * load.rate * len(STREAMS) / elapsed,
+        results=results,
+    )
+
+
+def _cpu() -> float:
+    return cpu_seconds() + sum(map(cpu_seconds, java()))
+
+
+def _read(file: Path) -> pa.Table:
+    return pq.read_table(file)
+
+
+def _spark() -> tuple[Executor, Input]:
+    from jobs.engine.executors.spark import SparkExecutor
+    from jobs.spark import session
+
+    spark = session("orders")
+    return SparkExecutor(spark), lambda file: spark.read.parquet(str(file))
+
+
+def _write(load: Load, directory: Path) -> None:
+    """A file for each stream and batch."""
+    directory.mkdir()
+    for at, (name, keys) in enumerate(STREAMS.items()):
+        random = np.random.default_rng(at)
+        count = load.rate * BATCH
+        for batch in range(load.batches):
+            begin = BEGAN + batch * BATCH * MICROSECONDS
+            times = begin + np.arange(count) * (BATCH * MICROSECONDS) // count
+            columns = {key: random.integers(load.values(key), size=count) for key in keys}
+            columns["v"] = random.integers(1000, size=count)
+            rows = pa.table(columns | {"ts": pa.array(times, pa.timestamp("us", "UTC"))})
+            for unused in (REASON, ROW):
+                rows = rows.append_column(unused, pa.nulls(count, pa.string()))
+            pq.write_table(rows, directory / f"{name}-{batch}.parquet")
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+
+def _ratios(one: Run, other: Run) -> dict[str, float]:
+    return {
+        "predicted": one.predicted / other.predicted,
+        "cpu": one.cpu / other.cpu,
+        "ms": one.ms / other.ms,
+        "throughput": other.rate / one.rate,
+    }
+
+
+def _rank_correlation(runs: Sequence[Run]) -> float:
+    """Spearman's, between what was predicted and what the engine took."""
+    predicted = _ranks([run.predicted for run in runs])
+    return correlation(predicted, _ranks([run.ms for run in runs]))
+
+
+def _ranks(values: Sequence[float]) -> list[int]:
+    return [sorted(values).index(value) for value in values]
+
+
+def _show(report: Mapping[str, Any], runs: Sequence[Run]) -> None:
+    columns = ("plan", "predicted", "ratio", "CPU", "ratio", "ms", "ratio", "tuples/s", "results")
+    rows = []
+    for run in runs:
+        ratio = _ratios(run, runs[0])
+        rows.append(
+            (
+                run.plan,
+                f"{run.predicted:.3f}",
+                f"{ratio['predicted']:.1f}",
+                f"{run.cpu:.3f}",
+                f"{ratio['cpu']:.1f}",
+                f"{run.ms:,.0f}",
+                f"{ratio['ms']:.1f}",
+                f"{run.rate:,.0f}",
+                f"{run.results:,}",
+            )
+        )
+    show.plain(
+        "CPU-seconds per second of input, predicted and measured; ms of the engine a batch\n"
+    )
+    show.table(columns, rows, right=" ".join(columns[1:]))
+    worst = report["worst_to_best"]
+    more = [runs[-1].predicted - runs[0].predicted, runs[-1].cpu - runs[0].cpu]
+    show.plain(
+        f"\nthe worst needs {more[0]:.3f} CPU-seconds per second more than the best as predicted, "
+        f"{more[1]:.3f} as measured"
+        f"\nworst to best: predicted {worst['predicted']:.1f}, CPU {worst['cpu']:.1f}, "
+        f"engine {worst['ms']:.1f}, throughput {worst['throughput']:.1f}; "
+        f"rank correlation of predicted and engine {report['rank_correlation']:.2f}"
+    )
+    versions = ", ".join(f"{name} {number}" for name, number in report["versions"].items())
+    show.plain(f"{report['command']}\n{versions}")
