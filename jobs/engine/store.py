@@ -5,7 +5,7 @@ is what makes a replayed batch harmless.  `DeltaStore` keeps Delta tables, `Memo
 alike without a disk.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from json import dumps
@@ -80,8 +80,11 @@ class Store(Protocol):
     def purge(self, table: str, cutoff: int) -> None:
         """Drop the partitions that hold nothing younger than the cutoff."""
 
-    def compact(self, table: str) -> None:
-        """Put the rows of each partition into fewer files; the files before can still be read."""
+    def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
+        """Put the rows of a partition's files into one; who reads the files before can go on."""
+
+    def compact(self, table: str, most: int = 1) -> None:
+        """Merge the files of each partition that has more than so many."""
 
     def drop(self, table: str) -> None:
         """Remove a table with everything in it."""
@@ -119,7 +122,13 @@ class DeltaStore:
         if not self.exists(table):
             partition = [UNTIL] if UNTIL in schema.names else None
             self.path(table).parent.mkdir(parents=True, exist_ok=True)
-            DeltaTable.create(self.path(table), schema, mode="ignore", partition_by=partition)
+            DeltaTable.create(
+                self.path(table),
+                schema,
+                mode="ignore",
+                partition_by=partition,
+                configuration=_PROPERTIES | (_BRIEF if table.startswith(_OUR_OWN) else {}),
+            )
 
     def exists(self, table: str) -> bool:
         return table in self._open or DeltaTable.is_deltatable(str(self.path(table)))
@@ -131,32 +140,41 @@ class DeltaStore:
         return -1 if version is None else version
 
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+        if UNTIL in rows.column_names:
+            rows = rows.drop_columns([UNTIL])
+        return self._write(table, rows.schema, [rows], until, name)
+
+    def _write(
+        self, table: str, schema: pa.Schema, parts: Iterable[pa.Table], until: int | None, name: str
+    ) -> File:
+        """A file of these parts, each in memory only while it is written."""
         directory = f"{UNTIL}={until}/" if until is not None else ""
         path = f"{directory}{name or uuid4().hex}.parquet"
         target = self.path(table) / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        if UNTIL in rows.column_names:
-            rows = rows.drop_columns([UNTIL])
-        pq.write_table(rows, target, compression="snappy", use_dictionary=_repetitive(rows.schema))
-        return File(path, rows.num_rows, target.stat().st_size, until)
+        count = 0
+        with pq.ParquetWriter(
+            target, schema, compression="snappy", use_dictionary=_repetitive(schema)
+        ) as writer:
+            for rows in parts:
+                writer.write_table(rows)
+                count += rows.num_rows
+        return File(path, count, target.stat().st_size, until)
 
     def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
         if self.last_batch(table, writer) >= batch:
             return
+        transaction = Transaction(writer, batch)
+        self._commit(table, [_add(file) for file in files], [transaction])
+
+    def _commit(
+        self,
+        table: str,
+        actions: list[AddAction | RemoveAction],
+        transactions: list[Transaction] | None = None,
+    ) -> None:
         delta = self.table(table)
-        now = int(datetime.now(UTC).timestamp() * 1000)
-        actions: list[AddAction | RemoveAction] = [
-            AddAction(
-                path=file.path,
-                size=file.bytes,
-                partition_values={UNTIL: str(file.until)} if file.until is not None else {},
-                modification_time=now,
-                data_change=True,
-                stats=dumps({"numRecords": file.rows}),
-            )
-            for file in files
-        ]
-        properties = CommitProperties(app_transactions=[Transaction(writer, batch)])
+        properties = CommitProperties(app_transactions=transactions)
         partition = delta.metadata().partition_columns or None
         delta.create_write_transaction(
             actions, "append", delta.schema(), partition, commit_properties=properties
@@ -178,8 +196,21 @@ class DeltaStore:
     def purge(self, table: str, cutoff: int) -> None:
         self.table(table).delete(f"{UNTIL} <= {cutoff}")
 
-    def compact(self, table: str) -> None:
-        self.table(table).optimize.compact()
+    def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
+        columns = [field for field in self.schema(table) if field.name != UNTIL]
+        schema = pa.schema(columns)
+        parts = (
+            pq.read_table(self.path(table) / file.path, partitioning=None)
+            .select(schema.names)
+            .cast(schema)
+            for file in files
+        )
+        merged = self._write(table, schema, parts, files[0].until, name)
+        old = [_remove(file) for file in files]
+        self._commit(table, [_add(merged, data_change=False), *old])
+
+    def compact(self, table: str, most: int = 1) -> None:
+        _compact(self, table, most)
 
     def drop(self, table: str) -> None:
         from shutil import rmtree
@@ -190,6 +221,43 @@ class DeltaStore:
     def tables(self) -> list[str]:
         found = self.root.glob("**/_delta_log") if self.root.exists() else []
         return sorted(str(log.parent.relative_to(self.root)) for log in found)
+
+
+_OUR_OWN = ("state/", "control/")
+"""Tables that only the engine reads in the long run."""
+
+_PROPERTIES = {"delta.checkpointInterval": "10"}
+"""A commit reads the log back to its last checkpoint: the nearer that is, the sooner it is done."""
+
+_BRIEF = {
+    "delta.logRetentionDuration": "interval 1 day",
+    "delta.deletedFileRetentionDuration": "interval 1 day",
+}
+"""Their past is of no use for long, and a log remembers every file that was dropped since."""
+
+
+def _add(file: File, *, data_change: bool = True) -> AddAction:
+    return AddAction(
+        path=file.path,
+        size=file.bytes,
+        partition_values=_partition(file),
+        modification_time=_now(),
+        data_change=data_change,
+        stats=dumps({"numRecords": file.rows}),
+    )
+
+
+def _remove(file: File) -> RemoveAction:
+    """Of a file whose rows are in another one from now on."""
+    return RemoveAction(file.path, False, _now(), file.bytes, _partition(file))  # noqa: FBT003
+
+
+def _partition(file: File) -> dict[str, str | None]:
+    return {} if file.until is None else {UNTIL: str(file.until)}
+
+
+def _now() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
 
 
 def _repetitive(schema: pa.Schema) -> list[str]:
@@ -263,8 +331,14 @@ class MemoryStore:
         kept = self._tables[table]
         kept.files = [f for f in kept.files if f.until is None or f.until > cutoff]
 
-    def compact(self, table: str) -> None:
-        pass
+    def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
+        kept = self._tables[table]
+        rows = pa.concat_tables(self._data[file.path] for file in files)
+        merged = self.put(table, rows, files[0].until, name)
+        kept.files = [file for file in kept.files if file not in files] + [merged]
+
+    def compact(self, table: str, most: int = 1) -> None:
+        _compact(self, table, most)
 
     def drop(self, table: str) -> None:
         del self._tables[table]
@@ -284,3 +358,12 @@ def put_partitions(store: Store, table: str, rows: pa.Table) -> list[File]:
         store.put(table, rows.filter(pc.equal(untils, until)), until.as_py())
         for until in pc.unique(untils)
     ]
+
+
+def _compact(store: Store, table: str, most: int) -> None:
+    partitions: dict[int | None, list[File]] = {}
+    for file in store.files(table):
+        partitions.setdefault(file.until, []).append(file)
+    for files in partitions.values():
+        if len(files) > most:
+            store.merge(table, files)
