@@ -1,0 +1,199 @@
+"""What our steps cost, by hand; and what people are shown of it."""
+
+import json
+
+import pytest
+
+from optimizer.cost.dual import price
+from optimizer.estimate import Estimator
+from optimizer.migration import MIGRATIONS
+from optimizer.migration.cost import Effort, Figures, effort, spell
+from optimizer.migration.matching import Context, States, name
+from optimizer.migration.preview import preview
+from optimizer.migration.steps import with_proof
+from optimizer.plan import Plan, build, parse
+from optimizer.query import Query
+from optimizer.window import MICROSECONDS
+from optimizer.workload import Method, UnitCosts
+from tests.optimizer.builders import counts, joined, total, where, workload
+from tests.optimizer.migration.by_hand import above, join, leaf, plan
+
+COSTS = UnitCosts(statement=1.0, scan=1e-3, probe=2e-3, match=3e-3, write=5e-3, write_byte=1e-5)
+CHAIN = joined("abc", [("a", "b"), ("b", "c")])
+OLD, NEW = (build(CHAIN, parse(tree)) for tree in ("((a b) c)", "(a (b c))"))
+LOAD = workload(
+    {"a": 10, "b": 20, "c": 5}, {("a", "b"): 0.1, ("b", "c"): 0.02}, unit_costs=COSTS, batch=5.0
+)
+FIGURES = Figures(LOAD)
+"""10 s windows: 100, 200 and 50 rows; (b c) has 200 * 50 * 0.02 = 200 rows."""
+
+
+def of(strategy: str, figures: Figures = FIGURES, old: Plan = OLD, new: Plan = NEW) -> Effort:
+    return effort(MIGRATIONS[strategy](old, new, Context()), old, new, figures)
+
+
+def keys(query_plan: Plan) -> dict[str, str]:
+    return {name(nodes[0]): key for key, nodes in States.of(query_plan).nodes.items()}
+
+
+def test_a_join():
+    """(b c): scan 250, probe with the 200 of b, match and write 200 of two streams' columns."""
+    (fill,) = of("moving-state").fills
+    assert (fill.scanned, fill.probed, fill.matched, fill.written) == pytest.approx(
+        (250, 200, 200, 200)
+    )
+    width = 100 * 3 / 4 + 100 * 2 / 4  # of four columns alike: k, v, ts of b, v and ts of c
+    seconds = 1 + 0.25 + 200 * 2e-3 + 200 * 3e-3 + 200 * (5e-3 + width * 1e-5)
+    assert fill.seconds == pytest.approx(seconds)
+
+
+def test_measured_rows_count_instead_of_estimates():
+    """Twice as many rows of b, thrice of c: six times as many pairs."""
+    names = keys(NEW)
+    (fill,) = of("moving-state", Figures(LOAD, {names["b"]: 400, names["c"]: 150})).fills
+    assert (fill.scanned, fill.probed, fill.matched, fill.written) == pytest.approx(
+        (550, 400, 1200, 1200)
+    )
+
+
+def test_an_mjoin_is_probed_in_its_order():
+    """d 30 rows; b finds 200 in c, then each of these 30 * 0.1 in d."""
+    query = joined("abcd", [("a", "b"), ("b", "c"), ("c", "d")])
+    load = workload(
+        {"a": 10, "b": 20, "c": 5, "d": 3}, {("a", "b"): 0.1, ("b", "c"): 0.02, ("c", "d"): 0.1}
+    )
+    old, new = build(query, parse("(a b c d)")), build(query, parse("(a (b c d))"))
+    (fill,) = of("moving-state", Figures(load), old, new).fills
+    assert (fill.scanned, fill.probed, fill.matched, fill.written) == pytest.approx(
+        (280, 200 + 200, 200 + 600, 600)
+    )
+
+
+def test_a_filled_state_feeds_the_next():
+    query = joined("abcd", [("a", "b"), ("b", "c"), ("c", "d")])
+    load = workload(
+        {"a": 10, "b": 20, "c": 5, "d": 3}, {("a", "b"): 0.1, ("b", "c"): 0.02, ("c", "d"): 0.1}
+    )
+    old, new = build(query, parse("(a b c d)")), build(query, parse("(a ((b c) d))"))
+    rows = {keys(old)["b"]: 400.0}
+    low, high = of("moving-state", Figures(load, rows), old, new).fills
+    assert low.written == pytest.approx(400)
+    assert (high.scanned, high.probed, high.written) == pytest.approx((430, 400, 1200))
+
+
+SELECTED = joined("abc", [("a", "b"), ("b", "c")], selects=[where("a.v")])
+
+
+def selects(query: Query) -> tuple[Plan, Plan]:
+    b, c = leaf(query, "b"), leaf(query, "c")
+    raw = plan(query, above(join(query, leaf(query, "a"), b, c), where("a.v")))
+    return raw, plan(query, join(query, leaf(query, "a", where("a.v")), b, c))
+
+
+def test_a_filter():
+    """100 rows of a, a quarter of which pass."""
+    old, new = selects(SELECTED)
+    load = workload(
+        {"a": 10, "b": 20, "c": 5}, {("a", "b"): 0.1, ("b", "c"): 0.02},
+        unit_costs=COSTS, selects={"a": 0.25},
+    )  # fmt: skip
+    (fill,) = of("moving-state", Figures(load), old, new).fills
+    assert (fill.scanned, fill.probed, fill.matched, fill.written) == pytest.approx((100, 0, 0, 25))
+    assert fill.seconds == pytest.approx(1 + 0.1 + 25 * (5e-3 + 100 * 1e-5))
+
+
+def test_combining():
+    """b brings 20 tuples a second, of which combining leaves 4; 300 are there instead of 200."""
+    query = joined("ab", [("a", "b")], grouping=counts("a.k", total("t", "b.v")))
+    old, new = build(query, parse("(a b)")), build(query, parse("(a [b])"))
+    load = workload({"a": 10, "b": 20}, {("a", "b"): 0.1}, combine={"b": 4.0})
+    (fill,) = of("moving-state", Figures(load, {keys(old)["b"]: 300}), old, new).fills
+    assert (fill.scanned, fill.probed, fill.written) == pytest.approx((300, 300, 60))
+
+
+# --- whole migrations ----------------------------------------------------------------------------
+
+
+def test_moving_state_stops_the_job():
+    made = of("moving-state")
+    assert made.pause == made.lasts == made.work == made.fills[0].seconds
+
+
+def test_background_does_not():
+    made = of("background")
+    assert (made.pause, made.work) == (0, made.fills[0].seconds)
+    assert made.lasts == pytest.approx(5 + made.fills[0].seconds)
+
+
+def test_parallel_track_waits_for_the_window_and_the_lateness():
+    """Beside the old plan: the state (b c), its join, and the last join."""
+    made = of("parallel-track", Figures(LOAD, lateness=3 * MICROSECONDS))
+    assert (made.pause, made.lasts, made.fills) == (0, 13, ())
+    load = workload(
+        {"a": 10, "b": 20, "c": 5}, {("a", "b"): 0.1, ("b", "c"): 0.02},
+        method=Method.BATCH, unit_costs=COSTS, batch=5.0,
+    )  # fmt: skip
+    priced = price(NEW, Estimator(CHAIN, load)).total.cpu
+    width = 75.0
+    leaves = sum(1.0 / 5 + rate * (5e-3 + 1e-5 * width) for rate in (10, 20, 5))
+    assert made.beside == pytest.approx(priced - leaves)
+    assert made.work == pytest.approx(13 * made.beside)
+
+
+def test_what_is_computed_already_costs_nothing_beside():
+    """With (b c) there, only the last join runs twice."""
+    bc = keys(NEW)["(b c)"]
+    steps = MIGRATIONS["parallel-track"](OLD, NEW, Context({bc: 10 * MICROSECONDS}))
+    assert effort(steps, OLD, NEW, FIGURES).beside < of("parallel-track").beside
+
+
+def test_a_proof_takes_its_batches():
+    steps = with_proof(MIGRATIONS["moving-state"](OLD, NEW, Context()), 2)
+    made, bare = effort(steps, OLD, NEW, FIGURES), of("moving-state")
+    assert made.pause == bare.pause
+    assert made.lasts == pytest.approx(bare.lasts + 2 * 5)
+    assert made.work == pytest.approx(bare.work + 10 * made.beside)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 ms"), (0.0123, "12 ms"), (3.4, "3.4 s"), (300, "5 min"), (7200, "2 h")],
+)
+def test_times_as_people_read_them(seconds, text):
+    assert spell(seconds) == text
+
+
+# --- preview -------------------------------------------------------------------------------------
+
+
+def test_what_people_are_shown():
+    shown = preview(MIGRATIONS["moving-state"](OLD, NEW, Context()), OLD, NEW, FIGURES)
+    assert sorted((line.state, round(line.rows)) for line in shown.kept) == [
+        ("a", 100), ("b", 200), ("c", 50),
+    ]  # fmt: skip
+    (made,) = shown.rebuilt
+    assert (made.state, made.how, made.sources, made.partial) == (
+        "(b c)",
+        "join",
+        ("b", "c"),
+        False,
+    )
+    assert (made.rows, made.seconds) == (200, shown.effort.pause)
+    (gone,) = shown.dropped
+    assert (gone.state, gone.rows) == ("(a b)", 2000)
+
+
+def test_a_state_that_grows_by_itself():
+    shown = preview(MIGRATIONS["parallel-track"](OLD, NEW, Context()), OLD, NEW, FIGURES)
+    (made,) = shown.rebuilt
+    assert (made.state, made.how, made.rows, made.seconds) == ("(b c)", "parallel", 200, 0)
+
+
+def test_what_programs_are_told():
+    shown = preview(MIGRATIONS["background"](OLD, NEW, Context()), OLD, NEW, FIGURES)
+    data = json.loads(json.dumps(shown.to_json()))
+    assert list(data) == ["kept", "rebuilt", "dropped", "pause", "lasts", "work"]
+    assert data["rebuilt"][0] == {
+        "state": "(b c)", "key": keys(NEW)["(b c)"], "rows": pytest.approx(200), "how": "join",
+        "sources": ["b", "c"], "seconds": pytest.approx(data["work"]), "partial": False,
+    }  # fmt: skip
