@@ -15,7 +15,7 @@ from fnmatch import fnmatch
 from json import dumps, loads
 from pathlib import Path
 from threading import Lock
-from time import time_ns
+from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 
 from jobs.engine import layout
@@ -36,6 +36,7 @@ from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine, EngineError, result_table
 from jobs.engine.microbatch import Job as EngineJob
 from jobs.engine.progress import Progress
+from jobs.engine.upkeep import tidy
 from jobs.errors import InputError, MidstreamError, RefusedError
 from jobs.spark import SparkUnavailableError, session
 from jobs.specs import MICROSECOND, Job
@@ -176,6 +177,8 @@ class _Run:
     steps: _Steps
     checkpoint: Path
     notes: Path
+    spare: float = 0.0
+    """Seconds after a batch has begun in which there is time for more than batches."""
     known: bool = False
     described: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
@@ -188,6 +191,7 @@ class _Run:
         writer = united(self.spark, self.streams).writeStream.foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(job.job)
         if not self.extent.until_caught_up:
+            self.spare = job.trigger.total_seconds() / 2
             writer = writer.trigger(processingTime=f"{job.trigger // MICROSECOND} microseconds")
         elif self.extent.batches is not None:
             writer = writer.trigger(processingTime="0 seconds")
@@ -226,6 +230,7 @@ class _Run:
                 raise
 
     def _carry_out(self, rows: "DataFrame", number: int) -> None:
+        began = monotonic()
         self.steps.batch = number
         self.steps("taken")
         self._know_checkpoint()
@@ -236,6 +241,7 @@ class _Run:
                 progress = self.engine.run(number, inputs)
             self._describe_states()
             self.report(progress)
+            tidy(self.engine, lambda: monotonic() < began + self.spare)
         self.steps("done")
         self.done += 1
         if self.done == self.extent.batches:

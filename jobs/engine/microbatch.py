@@ -5,6 +5,7 @@ anywhere and run again: what it decided is read back, what it committed is skipp
 lies strictly before it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -130,13 +131,17 @@ class Engine:
         self._advance(batch)
         return self.progress
 
-    def compact(self) -> None:
-        """Put each state into fewer files; for the time between two batches."""
+    def compact(self, most: int = 1) -> bool:
+        """Merge the files of a state that has more than so many in a partition, if there is one."""
         for operator in self.program.operators:
-            if operator.key in self._files:
-                self.store.compact(state_table(operator))
+            files = self._files.get(operator.key, [])
+            if max(Counter(file.until for file in files).values(), default=0) > most:
+                self._step(f"compact:{state_table(operator)}")
+                self.store.compact(state_table(operator), most)
                 self._files[operator.key] = self.store.files(state_table(operator))
                 self.executor.refresh(operator.state, self._files[operator.key])
+                return True
+        return False
 
     def close(self) -> None:
         """Give back threads and memory."""

@@ -1,6 +1,6 @@
 """Bugs to plant in the engine: what the simulator must find to be trusted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 from jobs.engine import lower, microbatch, statements
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine
-from jobs.engine.store import MemoryStore
+from jobs.engine.store import File, MemoryStore
 from tests.simulation.queries import UNIT
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -113,6 +113,17 @@ def a_replay_decides_anew(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(microbatch, "decided", lambda *_: None)
 
 
+def a_merged_file_stays(patch: pytest.MonkeyPatch) -> None:
+    """Rows of a merged file are there twice."""
+    real = MemoryStore.merge
+
+    def merge(store: MemoryStore, table: str, files: Sequence[File], name: str = "") -> None:
+        real(store, table, files, name)
+        store._tables[table].files.append(files[0])
+
+    patch.setattr(MemoryStore, "merge", merge)
+
+
 BUGS: tuple[Plant, ...] = (
     writes_are_repeated,
     a_batch_sees_itself,
@@ -125,4 +136,5 @@ BUGS: tuple[Plant, ...] = (
     no_side_counts_what_is_new,
     windows_close_too_early,
     a_replay_decides_anew,
+    a_merged_file_stays,
 )

@@ -55,6 +55,11 @@ class FaultyStore(MemoryStore):
         super().purge(table, cutoff)
         self.event(f"after purging {table}")
 
+    def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
+        self.event(f"before merging files of {table}")
+        super().merge(table, files, name)
+        self.event(f"after merging files of {table}")
+
     def load(self, table: str) -> pa.Table:
         self.event(f"before loading {table}")
         return super().load(table)

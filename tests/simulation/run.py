@@ -12,6 +12,7 @@ from jobs.engine.microbatch import Engine, result_table, state_table
 from jobs.engine.progress import DECISIONS, PROGRESS, history
 from jobs.engine.statements import physical
 from jobs.engine.store import BATCH
+from jobs.engine.upkeep import Limits, tidy
 from optimizer.identity import identity
 from optimizer.plan import GroupBy, Join, Node, Plan, walk
 from tests.simulation import oracle
@@ -22,6 +23,9 @@ from tests.simulation.queries import UNIT
 
 DOWN = 20 * UNIT
 """How long it takes until another process stands in for one that crashed."""
+
+LIMITS = Limits(files=2, batches=2, recent=1)
+"""Even a short run has files to merge."""
 
 SHOWN = 5
 """How many rows of a difference are told."""
@@ -98,7 +102,9 @@ class _Simulation:
         """Whether the process lived to see the batch done."""
         self.crashes.plan(at)
         try:
-            self._running().run(number, inputs)
+            engine = self._running()
+            engine.run(number, inputs)
+            tidy(engine, lambda: True, LIMITS)
         except Crash:
             self.stop()
             return False
@@ -200,7 +206,7 @@ def _bag(store: FaultyStore, table: str, names: Sequence[str]) -> Bag:
 
 def _clocks(store: FaultyStore) -> list[int]:
     """When each batch began: the first attempt to say so has decided it."""
-    rows = store.load(DECISIONS)
+    rows = store.load(DECISIONS).sort_by("batch")
     return [loads(content)["clock"] for content in rows.column("content").to_pylist()]
 
 

@@ -127,7 +127,8 @@ def run(
     engine = Engine(job, store, executor, clock=lambda: BEGAN + SPAN, writers=0)
     for number, batch in enumerate(deliver(tuples(plan.query), how)):
         if number == how.batches // 2:
-            engine.compact()
+            while engine.compact():
+                pass
         engine.run(number, {name: convert(rows) for name, rows in batch.items()})
 
 
