@@ -328,10 +328,6 @@ def _explained(storage: Path) -> Iterator[None]:
         raise RefusedError(str(error)) from None
     except SparkUnavailableError as error:
         raise MidstreamError(str(error)) from None
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise _full(storage) from None
-        raise
     except Exception as error:
         raise _by_text(error, storage) from error
 
@@ -344,9 +340,9 @@ def _full(storage: Path) -> MidstreamError:
 
 
 def _by_text(error: Exception, storage: Path) -> Exception:
-    """What Spark says in words only: its first line, without what it says of the query."""
+    """What Spark and Delta say in words only; of Spark's the first line, without the query."""
     text = str(error)
-    if os.strerror(errno.ENOSPC) in text:
+    if any(os.strerror(reason) in text for reason in (errno.ENOSPC, errno.EDQUOT)):
         return _full(storage)
     if not type(error).__module__.startswith(("pyspark.", "py4j.")):
         return error
