@@ -5,21 +5,23 @@ anywhere and run again: what it decided is read back, what it committed is skipp
 lies strictly before it.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import sha256
 from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
+from sqlglot import exp
 
 from jobs.engine.executors import Executor
+from jobs.engine.hooks import run_hook
 from jobs.engine.ingest import ALWAYS, Ingest, Intake, summarise, take_in
-from jobs.engine.lower import Operator, Output, lower
+from jobs.engine.lower import Operator, Output, Program, Proof, lower
+from jobs.engine.migrator import Migration, Migrator
 from jobs.engine.progress import (
     DECISIONS,
     PROGRESS,
@@ -29,9 +31,11 @@ from jobs.engine.progress import (
     Work,
     decided,
     last,
+    latest,
     record,
 )
-from jobs.engine.statements import FROM, TO
+from jobs.engine.statements import FROM, TO, parse, quote
+from jobs.engine.states import States, table_of
 from jobs.engine.store import BATCH, File, Store
 from optimizer.plan import Plan, from_json, to_json
 from optimizer.query import Query
@@ -81,7 +85,7 @@ class _Write:
 class Engine:
     """Runs a job's batches on an executor, over a store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the last four are what simulations replace
         self,
         job: Job,
         store: Store,
@@ -90,19 +94,25 @@ class Engine:
         *,
         step: Callable[[str], None] = lambda _: None,
         writers: int = 0,
+        timer: Callable[[], float] = perf_counter,
+        hook: Callable[[str, Mapping[str, str]], None] = run_hook,
     ):
+        self.job = job
         self.store = store
         self.executor = executor
         self.progress = last(store)
-        self.job = replace(job, plans=_resumed(job, self.progress))
-        self.program = lower(self.job.plans, job.bucket)
+        self.states = States(store, executor, step)
+        self._migrator = Migrator(store, executor, self.states, job.bucket, clock, hook, timer)
+        self._partial: Mapping[str, tuple[str, int]] = {}
         self._clock = clock
         self._step = step
+        self._timer = timer
         self._pool = ThreadPoolExecutor(writers) if writers else None
-        self._files: dict[str, list[File]] = {}
-        for operator in self.program.operators:
-            if operator.kept and store.exists(table := state_table(operator)):
-                self._open(operator, table)
+        decision = latest(store)
+        self.plans = _resumed(job, self.progress, decision.plans if decision else {})
+        self.program = Program((), ())
+        self._lowered: tuple[Mapping[str, Plan], Migration | None] | None = None
+        self._adopt(decision)
 
     def run(self, number: int, inputs: Mapping[str, Any]) -> Progress:
         """Carry out one batch; `inputs` are each stream's rows, as the executor takes them."""
@@ -113,7 +123,9 @@ class Engine:
                 f"batch {number} follows batch {self.progress.batch}: the job's storage and "
                 "Spark's checkpoint are not of one run; restore both or start with a new storage"
             )
+        began = self._timer()
         batch = _Batch(number, self._decide(number))
+        self._adopt(batch.decision)
         with self._timed(batch, "ingest"):
             for intake in self._ingest(batch, inputs):
                 for relation in intake.aside:
@@ -123,25 +135,19 @@ class Engine:
                 self._operate(batch, operator)
         with self._timed(batch, "results"):
             emitted = {output.query: self._emit(batch, output) for output in self.program.outputs}
+        wrong = [self._compare(batch, proof) for proof in self.program.proofs]
         with self._timed(batch, "write"):
             self._commit(batch)
-        self.progress = self._done(batch, emitted)
+        self.progress = self._done(batch, emitted, "; ".join(filter(None, wrong)))
         self._step("progress")
         record(self.store, PROGRESS, self.progress)
         self._advance(batch)
+        self._migrator.work(self.plans, self._timer() - began)
         return self.progress
 
     def compact(self, most: int = 1) -> bool:
         """Merge the files of a state that has more than so many in a partition, if there is one."""
-        for operator in self.program.operators:
-            files = self._files.get(operator.key, [])
-            if max(Counter(file.until for file in files).values(), default=0) > most:
-                self._step(f"compact:{state_table(operator)}")
-                self.store.compact(state_table(operator), most)
-                self._files[operator.key] = self.store.files(state_table(operator))
-                self.executor.refresh(operator.state, self._files[operator.key])
-                return True
-        return False
+        return any(self.states.compact(key, most) for key in self.states.files)
 
     def close(self) -> None:
         """Give back threads and memory."""
@@ -154,10 +160,39 @@ class Engine:
     def _decide(self, number: int) -> Decision:
         decision = decided(self.store, number)
         if decision is None:
-            decision = Decision(number, self._clock())
+            turn = self._migrator.turn(number, self.progress, self.plans, self._partial)
+            decision = Decision(
+                number,
+                self._clock(),
+                {name: to_json(plan.root) for name, plan in turn.plans.items()},
+                turn.migration.to_json() if turn.migration else None,
+                turn.partial,
+                [asdict(event) for event in turn.events],
+            )
             self._step("decide")
             record(self.store, DECISIONS, decision)
         return decision
+
+    def _adopt(self, decision: Decision | None) -> None:
+        """Run what a decision says from now on, and remove what nobody needs any more."""
+        events: Sequence[Mapping[str, Any]] = ()
+        if decision is not None:
+            found, events = decision.migration, decision.events
+            self._migrator.adopt(Migration.from_json(found) if found else None)
+            self._partial = {key: (q, until) for key, (q, until) in decision.partial.items()}
+            self.plans = _resumed(self.job, self.progress, decision.plans)
+        wanted = self.plans, self._migrator.migration
+        if wanted == self._lowered and not events:
+            return
+        self._lowered = wanted
+        self.program = lower(self.plans, self.job.bucket, self._migrator.changes(self.plans))
+        kept = [operator.key for operator in self.program.operators if operator.kept]
+        self.states.keep_only(kept)
+        for key in kept:
+            if key not in self.states.files:
+                self.states.open(key, before=self.progress.batch + 1)
+        if decision is not None:
+            self._migrator.tell(events, decision.batch)
 
     def _ingest(self, batch: _Batch, inputs: Mapping[str, Any]) -> list[Intake]:
         self._step("ingest")
@@ -176,11 +211,10 @@ class Engine:
         self._step(f"operator:{operator.key}")
         with self._timed(batch, operator.key):
             self.executor.run(operator.relation, operator.statement)
-            if operator.kept and operator.key not in self._files:
-                self._create(operator.relation, state_table(operator), mark=True)
-                self._open(operator, state_table(operator))
             if operator.kept:
-                self._write(batch, operator.relation, state_table(operator))
+                if operator.key not in self.states.files:
+                    self.states.create(operator.key, operator.relation, batch.number)
+                self._write(batch, operator.relation, table_of(operator.key))
 
     def _emit(self, batch: _Batch, output: Output) -> int | None:
         relation = f"out_{output.query}"
@@ -218,6 +252,16 @@ class Engine:
             schema = schema.append(pa.field(BATCH, pa.int64()))
         self.store.create(table, schema)
 
+    def _compare(self, batch: _Batch, proof: Proof) -> str:
+        """How the results of the plan to come differ from those of the one that runs."""
+        relation = f"proof_{proof.query}"
+        self._step(relation)
+        with self._timed(batch, relation):
+            self.executor.run(relation, proof.statement)
+            self.executor.run("different", differing(self.executor, proof.same_as, relation))
+            (row,) = self.executor.rows("different").to_pylist()
+        return f"{row['n']:,} results of {proof.query} differ" if row["n"] else ""
+
     def _commit(self, batch: _Batch) -> None:
         run = map if self._pool is None else self._pool.map
         list(run(partial(self._commit_one, batch), batch.begun))
@@ -233,13 +277,13 @@ class Engine:
             sum(file.rows for file in files) if write.files else self.executor.count(write.relation)
         )
 
-    def _done(self, batch: _Batch, emitted: Mapping[str, int | None]) -> Progress:
+    def _done(self, batch: _Batch, emitted: Mapping[str, int | None], wrong: str) -> Progress:
         operators = {}
         for operator in self.program.operators:
-            files = batch.written.get(state_table(operator), [])
-            kept = [*self._files.get(operator.key, []), *files]
+            files = batch.written.get(table_of(operator.key), [])
+            kept = [*self.states.files.get(operator.key, []), *files]
             operators[operator.key] = Work(
-                rows=batch.rows.get(state_table(operator), 0),
+                rows=batch.rows.get(table_of(operator.key), 0),
                 state_rows=sum(file.rows for file in kept),
                 state_bytes=sum(file.bytes for file in kept),
                 ms=round(batch.took[operator.key], 3),
@@ -251,35 +295,26 @@ class Engine:
             operators=operators,
             results={o.query: batch.rows[result_table(o.query)] for o in self.program.outputs},
             emitted={query: until for query, until in emitted.items() if until is not None},
-            plans={name: to_json(plan.root) for name, plan in self.job.plans.items()},
-            queries={name: fingerprint(plan.query) for name, plan in self.job.plans.items()},
+            plans={name: to_json(plan.root) for name, plan in self.plans.items()},
+            queries={name: fingerprint(plan.query) for name, plan in self.plans.items()},
             ms={phase: round(batch.took[phase], 3) for phase in _PHASES},
+            migration=self._migration(batch, wrong),
             finished=self._clock(),
         )
+
+    def _migration(self, batch: _Batch, wrong: str) -> dict[str, Any] | None:
+        figures = self._migrator.figures(self.plans, batch.watermark)
+        return figures | {"wrong": wrong} if figures and wrong else figures
 
     def _advance(self, batch: _Batch) -> None:
         """Make the batch part of what the next one reads, and forget what nobody needs any more."""
         for operator in self.program.operators:
             if operator.kept:
-                files = batch.written[state_table(operator)]
-                self.executor.append(operator.state, operator.relation, files, batch.number)
-                self._files[operator.key].extend(files)
+                files = batch.written[table_of(operator.key)]
+                self.states.add(operator.key, operator.relation, files, batch.number)
                 if batch.watermark is not None:
-                    self._purge(operator, batch.watermark - operator.retention)
+                    self.states.purge(operator.key, batch.watermark - operator.retention)
         self.executor.release()
-
-    def _purge(self, operator: Operator, cutoff: int) -> None:
-        files = self._files[operator.key]
-        kept = [file for file in files if file.until is None or file.until > cutoff]
-        if len(kept) < len(files):
-            self._step(f"purge:{state_table(operator)}")
-            self.store.purge(state_table(operator), cutoff)
-            self.executor.purge(operator.state, cutoff)
-            self._files[operator.key] = kept
-
-    def _open(self, operator: Operator, table: str) -> None:
-        self.executor.open(operator.state, self.store, table, before=self.progress.batch + 1)
-        self._files[operator.key] = self.store.files(table)
 
     @contextmanager
     def _timed(self, batch: _Batch, what: str) -> Iterator[None]:
@@ -288,12 +323,20 @@ class Engine:
         batch.took[what] = (perf_counter() - began) * 1000
 
 
+def differing(executor: Executor, one: str, other: str) -> exp.Query:
+    """Counts the rows that only one of two relations has; floating sums may differ in last bits."""
+    columns = ", ".join(
+        f"CAST({quote(field.name)} AS FLOAT) AS {quote(field.name)}"
+        if pa.types.is_floating(field.type)
+        else quote(field.name)
+        for field in executor.schema(one)
+    )
+    sides = (f"SELECT {columns} FROM {one}", f"SELECT {columns} FROM {other}")
+    halves = [f"({a} EXCEPT ALL {b})" for a, b in (sides, sides[::-1])]
+    return parse(f"SELECT count(*) AS n FROM ({' UNION ALL '.join(halves)}) AS d")
+
+
 _PHASES = ("ingest", "operators", "results", "write")
-
-
-def state_table(operator: Operator) -> str:
-    """Where a state is kept."""
-    return f"state/{operator.key}"
 
 
 def result_table(query: str) -> str:
@@ -306,19 +349,20 @@ def fingerprint(query: Query) -> str:
     return sha256(repr(query).encode()).hexdigest()[:16]
 
 
-def _resumed(job: Job, progress: Progress) -> dict[str, Plan]:
-    """The plans to go on with: those that ran last, where the job has run before."""
+def _resumed(job: Job, progress: Progress, decided: Mapping[str, Any]) -> dict[str, Plan]:
+    """The plans to go on with: those decided last, where the job has run before."""
     plans = {}
+    known = decided or progress.plans
     for name, plan in job.plans.items():
-        if name not in progress.plans:
+        if name not in known:
             plans[name] = plan
             continue
-        if progress.queries[name] != fingerprint(plan.query):
+        if progress.queries.get(name, fingerprint(plan.query)) != fingerprint(plan.query):
             raise EngineError(
                 f"query {name} is not the one that this storage has results of: "
                 "give the changed query another name, or the job another storage"
             )
-        plans[name] = from_json(plan.query, progress.plans[name])
+        plans[name] = from_json(plan.query, known[name])
     return plans
 
 

@@ -5,7 +5,7 @@ same; `control/progress` gets one row when a batch is done, the consistent cut t
 reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from json import dumps, loads
 from typing import Any
@@ -22,10 +22,19 @@ _SCHEMA = pa.schema([("batch", pa.int64()), ("content", pa.string())])
 
 @dataclass(frozen=True)
 class Decision:
-    """What a batch takes as given: the time at which it began, in microseconds."""
+    """What a batch takes as given, so that a replay of it decides the same."""
 
     batch: int
     clock: int
+    """The time at which it began, in microseconds."""
+    plans: Mapping[str, Any] = field(default_factory=dict)
+    """For each query, the plan that computes it, as JSON: the commit of another one cuts over."""
+    migration: Mapping[str, Any] | None = None
+    """Where the migration under way stands."""
+    partial: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """States whose older rows hold only what one query needs, until a watermark."""
+    events: Sequence[Mapping[str, Any]] = ()
+    """What has just become of migrations."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Progress:
     """For each query, what it computes: a job cannot go on with another one."""
     ms: Mapping[str, float] = field(default_factory=dict)
     """How long the phases of the batch took."""
+    migration: Mapping[str, Any] | None = None
+    """The migration under way, in figures for those who watch it."""
     finished: int = 0
     """When the batch was done, by the job's clock."""
 
@@ -87,6 +98,12 @@ def decided(store: Store, batch: int) -> Decision | None:
     if store.last_batch(DECISIONS) < batch:
         return None
     return Decision(**_content(store, DECISIONS, batch))
+
+
+def latest(store: Store) -> Decision | None:
+    """The newest decision: of the last batch that is done, or of one that was interrupted."""
+    batch = store.last_batch(DECISIONS)
+    return decided(store, batch) if batch >= 0 else None
 
 
 def last(store: Store) -> Progress:

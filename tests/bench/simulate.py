@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from time import perf_counter
 from typing import Annotated
@@ -13,7 +14,7 @@ from typing import Annotated
 import typer
 
 from jobs import show
-from jobs.errors import InputError, RefusedError
+from jobs.errors import InputError
 from tests.simulation.case import Case, draw
 from tests.simulation.report import report
 from tests.simulation.run import run
@@ -43,13 +44,11 @@ def simulate(
     json: show.Json = False,
 ) -> int:
     """Run random jobs under random crashes, and compare all that comes out with batch SQL."""
-    if migrations:
-        raise RefusedError("comes with live migration", "--migrations")
     chosen = _range(seeds)
     began = perf_counter()
     failures: list[Failure] = []
     with show.progress("simulating") as progress:
-        for done, failure in enumerate(_failures(chosen, jobs), start=1):
+        for done, failure in enumerate(_failures(chosen, jobs, migrations=migrations), start=1):
             failures += [failure] if failure else []
             progress(done, len(chosen))
     figures = {
@@ -76,13 +75,14 @@ def _range(text: str) -> range:
     return range(int(match[1]), int(match[2]) + 1)
 
 
-def _failures(seeds: range, jobs: int) -> Iterator[Failure | None]:
+def _failures(seeds: range, jobs: int, *, migrations: bool) -> Iterator[Failure | None]:
     """What became of each seed, in order."""
+    look = partial(check, migrations=migrations)
     if jobs == 1 or len(seeds) <= CHUNK:
-        yield from map(check, seeds)
+        yield from map(look, seeds)
         return
     with _pool(jobs) as pool:
-        yield from pool.map(check, seeds, chunksize=CHUNK)
+        yield from pool.map(look, seeds, chunksize=CHUNK)
 
 
 @contextmanager
@@ -95,9 +95,9 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def check(seed: int, tries: int = 60) -> Failure | None:
+def check(seed: int, tries: int = 60, *, migrations: bool = False) -> Failure | None:
     """Run a seed; if it fails, make it smaller in so many tries, and tell."""
-    case = draw(seed)
+    case = draw(seed, migrations=migrations)
     if not run(case).differences:
         return None
     small = shrink(case, _fails, tries)

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from jobs.engine.ingest import REASON, ROW, Ingest
 from jobs.engine.microbatch import Job
+from jobs.engine.requests import Request
 from optimizer.query import Stream
-from tests.simulation import plans, queries
+from tests.simulation import plans, queries, wishes
 from tests.simulation.queries import UNIT, Limits
 
 HOUR = 3_600_000_000
@@ -42,6 +43,8 @@ class Batch:
     """Whether another process takes over after it."""
     again: bool = False
     """Whether it is handed over once more when it is done."""
+    wishes: tuple[Request, ...] = ()
+    """What is asked of the job before it."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class Case:
     batches: tuple[Batch, ...]
 
 
-def draw(seed: int) -> Case:
-    """The case of that seed."""
+def draw(seed: int, *, migrations: bool = False) -> Case:
+    """The case of that seed; with migrations, its plans change while it runs."""
     r = Random(seed)
     streams = [queries.stream(r, f"s{i}") for i in range(1, r.randrange(1, 5) + 1)]
     asked = {"q0": queries.ask(r, streams)}
@@ -73,6 +76,8 @@ def draw(seed: int) -> Case:
     most = ROWS[max(len(one.query.inputs) for one in asked.values())]
     began = r.choice([0, 1_700_000_000_000_000])
     batches = _batches(r, job, began, most)
+    if migrations:
+        batches = tuple(wishes.wish(r, job, batches))
     return Case(seed, job, {name: one.limits for name, one in asked.items()}, began, batches)
 
 

@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 from jobs.engine.ingest import Ingest
-from optimizer.plan import Join, Plan, tree_of, walk
+from jobs.engine.requests import Request
+from optimizer.plan import Join, Plan, from_json, tree_of, walk
 from tests.simulation import oracle
 from tests.simulation.case import Batch, Case
 from tests.simulation.run import Outcome
 
 
-def replay(seed: int) -> str:
+def replay(seed: int, *, migrations: bool) -> str:
     """The command that runs one seed again."""
-    return f"midstream bench simulate --seeds {seed}..{seed}"
+    return f"midstream bench simulate --seeds {seed}..{seed}" + " --migrations" * migrations
 
 
 def report(case: Case, outcome: Outcome) -> str:
@@ -20,7 +21,8 @@ def report(case: Case, outcome: Outcome) -> str:
 
 
 def _lines(case: Case, outcome: Outcome) -> Iterator[str]:
-    yield f"seed {case.seed} fails; run it again: {replay(case.seed)}"
+    migrations = any(batch.wishes for batch in case.batches)
+    yield f"seed {case.seed} fails; run it again: {replay(case.seed, migrations=migrations)}"
     for difference in outcome.differences:
         yield f"  {difference}"
     for name, plan in case.job.plans.items():
@@ -31,7 +33,24 @@ def _lines(case: Case, outcome: Outcome) -> Iterator[str]:
         yield f"  stream {name}: {_stream(ingest)}"
     for number, batch in enumerate(case.batches):
         events = outcome.events[number] if number < len(outcome.events) else ()
+        for wish in batch.wishes:
+            yield f"  asked: {_wish(case, wish)}"
         yield f"  batch {number}: {_batch(batch, events)}"
+
+
+def _wish(case: Case, wish: Request) -> str:
+    if wish.plan is None:
+        return f"{wish.id}: {wish.kind} {wish.target}"
+    plan = from_json(case.job.plans[wish.query].query, dict(wish.plan))
+    more = "".join(
+        f", {name} {value}"
+        for name, value in (
+            ("proof", wish.proof), ("held", wish.hold), ("at batch", wish.at_batch),
+            ("limit", wish.limit),
+        )
+        if value
+    )  # fmt: skip
+    return f"{wish.id}: {wish.strategy} of {wish.query} to {plan}{_orders(plan)}{more}"
 
 
 def _orders(plan: Plan) -> str:

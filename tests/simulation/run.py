@@ -8,13 +8,15 @@ from typing import ClassVar
 import pyarrow as pa
 
 from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.microbatch import Engine, result_table, state_table
-from jobs.engine.progress import DECISIONS, PROGRESS, history
+from jobs.engine.microbatch import Engine, result_table
+from jobs.engine.progress import DECISIONS, PROGRESS, history, latest
+from jobs.engine.requests import MIGRATIONS, REQUESTS, ask, told
 from jobs.engine.statements import physical
+from jobs.engine.states import table_of
 from jobs.engine.store import BATCH
 from jobs.engine.upkeep import Limits, tidy
-from optimizer.identity import identity
-from optimizer.plan import GroupBy, Join, Node, Plan, walk
+from optimizer.identity import identity, states
+from optimizer.plan import GroupBy, Join, Node, Plan, from_json, walk
 from tests.simulation import oracle
 from tests.simulation.case import Batch, Case, relation
 from tests.simulation.faults import Crash, Crashes, FaultyStore
@@ -86,6 +88,9 @@ class _Simulation:
         """Deliver a batch until it is done."""
         self.now += batch.pause
         self.events.append(self.crashes.trace)
+        self.crashes.plan(None)
+        for wish in batch.wishes:
+            ask(self.store, wish)
         streams = self._job.streams
         inputs = {name: relation(streams[name].stream, rows) for name, rows in batch.rows.items()}
         for at in (*batch.crashes, None):
@@ -115,7 +120,12 @@ class _Simulation:
             executor = _Executor.empty()
             try:
                 self.engine = Engine(
-                    self._job, self.store, executor, self._clock, step=self.crashes
+                    self._job,
+                    self.store,
+                    executor,
+                    self._clock,
+                    step=self.crashes,
+                    timer=self._timer,
                 )
             except Crash:
                 executor.close()
@@ -131,6 +141,10 @@ class _Simulation:
     def _clock(self) -> int:
         self.now += 1000
         return self.now
+
+    def _timer(self) -> float:
+        self.now += 1
+        return self.now / UNIT
 
 
 class _Executor(DuckExecutor):
@@ -181,6 +195,7 @@ def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
         yield from _overdue(case, store, accounts.watermark)
     yield from _tables(case, simulation)
     yield from _copies(simulation)
+    yield from _mishaps(store)
 
 
 def _results(query: str, actual: pa.Table, expected: pa.Table) -> Iterator[Difference]:
@@ -230,7 +245,7 @@ def _intake(case: Case, store: FaultyStore, accounts: oracle.Accounts) -> Iterat
 
 def _overdue(case: Case, store: FaultyStore, watermark: int) -> Iterator[Difference]:
     """Rows that no tuple still to come can need, and that yet have outlived their bucket."""
-    for table, (node, keep) in _kept(case).items():
+    for table, (node, keep) in _kept(case, store).items():
         if not store.exists(table):
             continue
         for row in store.load(table).to_pylist():
@@ -240,15 +255,24 @@ def _overdue(case: Case, store: FaultyStore, watermark: int) -> Iterator[Differe
                 break
 
 
-def _kept(case: Case) -> dict[str, tuple[Node, int]]:
+def _kept(case: Case, store: FaultyStore) -> dict[str, tuple[Node, int]]:
     """Each table of a state, an operator that fills it, and for how long any query needs a row."""
+    decision = latest(store)
+    assert decision is not None
+    queries = {name: plan.query for name, plan in case.job.plans.items()}
+    plans = [from_json(query, decision.plans[name]) for name, query in queries.items()]
+    needed = {f"state/{key}" for plan in plans for key in states(plan.root)}
+    if decision.migration is not None:
+        request = decision.migration["request"]
+        plans.append(from_json(queries[request["query"]], request["plan"]))
+        needed |= {f"state/{key}" for key in decision.migration["tracked"]}
     kept: dict[str, tuple[Node, int]] = {}
-    for plan in case.job.plans.values():
+    for plan in plans:
         for node, keep in _states(plan):
             table = f"state/{identity(node).key}"
             _, known = kept.get(table, (node, 0))
             kept[table] = node, max(keep, known)
-    return kept
+    return {table: found for table, found in kept.items() if table in needed}
 
 
 def _states(plan: Plan) -> Iterator[tuple[Node, int]]:
@@ -284,11 +308,18 @@ def _micros(time: object) -> int:
 
 def _tables(case: Case, simulation: _Simulation) -> Iterator[Difference]:
     """Nothing but the tables that somebody reads."""
-    known = {DECISIONS, PROGRESS, *_kept(case)}
+    known = {DECISIONS, PROGRESS, REQUESTS, MIGRATIONS, *_kept(case, simulation.store)}
     known |= {result_table(query) for query in case.job.plans}
     known |= {f"{kind}/{stream}" for kind in ("late", "rejected") for stream in case.job.streams}
     if orphans := [table for table in simulation.store.tables() if table not in known]:
         yield Difference(f"tables that nobody reads: {', '.join(orphans)}")
+
+
+def _mishaps(store: FaultyStore) -> Iterator[Difference]:
+    """A migration ends early because somebody wants it, never by itself."""
+    for event in told(store):
+        if event.phase == "aborted" and event.detail and "not done within" not in event.detail:
+            yield Difference(f"migration {event.id} was aborted: {event.detail}")
 
 
 def _copies(simulation: _Simulation) -> Iterator[Difference]:
@@ -298,7 +329,7 @@ def _copies(simulation: _Simulation) -> Iterator[Difference]:
         return
     for operator in engine.program.operators:
         if operator.kept:
-            stored = simulation.store.load(state_table(operator))
+            stored = simulation.store.load(table_of(operator.key))
             names = [name for name in stored.column_names if name != BATCH]
             copy = oracle.bag(engine.executor.rows(operator.state), names)
             yield from _compared(f"the copy of {operator.state}", copy, oracle.bag(stored, names))

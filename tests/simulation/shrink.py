@@ -28,7 +28,12 @@ def _cuts(case: Case) -> Iterator[Case]:
     """Smaller cases, those that cut most first."""
     for name in case.job.plans if len(case.job.plans) > 1 else ():
         plans = {other: plan for other, plan in case.job.plans.items() if other != name}
-        yield replace(case, job=replace(case.job, plans=plans))
+        batches = tuple(
+            replace(b, wishes=tuple(w for w in b.wishes if w.query != name)) for b in case.batches
+        )
+        yield replace(case, job=replace(case.job, plans=plans), batches=batches)
+    if any(batch.wishes for batch in case.batches):
+        yield replace(case, batches=tuple(replace(b, wishes=()) for b in case.batches))
     calm = tuple(replace(b, crashes=(), restart=False, again=False) for b in case.batches)
     if calm != case.batches:
         yield replace(case, batches=calm)
@@ -48,13 +53,17 @@ def _with(case: Case, number: int, batch: Batch, instead_of: int = 1) -> Case:
 
 def _merged(batch: Batch, after: Batch) -> Batch:
     rows = {name: (*rows, *after.rows[name]) for name, rows in batch.rows.items()}
-    return replace(after, rows=rows, pause=batch.pause + after.pause)
+    wishes = (*batch.wishes, *after.wishes)
+    return replace(after, rows=rows, pause=batch.pause + after.pause, wishes=wishes)
 
 
 def _calmer(batch: Batch) -> Iterator[Batch]:
     for position in range(len(batch.crashes)):
         crashes = (*batch.crashes[:position], *batch.crashes[position + 1 :])
         yield replace(batch, crashes=crashes)
+    for position in range(len(batch.wishes)):
+        wishes = (*batch.wishes[:position], *batch.wishes[position + 1 :])
+        yield replace(batch, wishes=wishes)
     if batch.restart or batch.again:
         yield replace(batch, restart=False, again=False)
 

@@ -1,0 +1,540 @@
+"""Live migration inside the running job: an interpreter of steps that works between two batches.
+
+What a batch needs to know of it is part of that batch's decision, so a replay does the same; one
+such decision, with the new plan in it, is the cut-over.  What is built before is thrown away, or
+found again, by whoever comes after a crash: a table knows which slices of it are filled.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from json import dumps
+from time import perf_counter
+from typing import Any
+
+from jobs.engine.executors import Executor
+from jobs.engine.hooks import HookError, run_hook
+from jobs.engine.lower import Change
+from jobs.engine.progress import Progress
+from jobs.engine.rebuild import Slice, statement
+from jobs.engine.requests import (
+    ABORT,
+    MIGRATE,
+    POSTPONE,
+    REQUESTS,
+    Event,
+    Request,
+    asked,
+    tell,
+    told,
+)
+from jobs.engine.requests import MIGRATIONS as MIGRATIONS_LOG
+from jobs.engine.states import States, table_of
+from jobs.engine.store import Store
+from optimizer.identity import identity
+from optimizer.migration import MIGRATIONS
+from optimizer.migration.matching import Context, recipe
+from optimizer.migration.matching import States as Kept
+from optimizer.migration.steps import (
+    CutOver,
+    Fill,
+    Parallel,
+    Prove,
+    Refused,
+    Step,
+    Track,
+    Wait,
+    from_json,
+    to_json,
+    with_proof,
+)
+from optimizer.plan import Plan, PlanError
+from optimizer.plan import from_json as plan_from_json
+from optimizer.plan import to_json as plan_to_json
+
+BEGINNING = -(2**62)
+"""Before every event time."""
+
+ENDED = ("done", "aborted")
+"""Phases that end a migration that had begun."""
+
+SHARE = 0.2
+"""How much longer a batch may take while states are rebuilt in the background."""
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A migration under way, and where it stands."""
+
+    request: Request
+    steps: tuple[Step, ...]
+    began: int
+    at: int = 0
+    """The step under way."""
+    boundary: int = -1
+    """The batch after which it began to take effect."""
+    tracked: tuple[str, ...] = ()
+    since: int | None = None
+    shown: bool = False
+    held: bool = False
+    source: int = 0
+    slices: tuple[int, ...] | None = None
+    """Event times, ascending, that end the slices of that source: the state is filled by them."""
+
+    @property
+    def step(self) -> Step:
+        """What is being done."""
+        return self.steps[self.at]
+
+    @property
+    def phase(self) -> str:
+        """What people call it."""
+        match self.step:
+            case Wait():
+                return "tracking"
+            case Prove():
+                return "proving"
+            case CutOver():
+                return "ready"
+        return "building"
+
+    @property
+    def partial(self) -> tuple[str, ...]:
+        """States whose older rows are only what this query needs."""
+        return tuple(s.state for s in self.steps if isinstance(s, Fill) and s.partial)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a decision holds it."""
+        return asdict(replace(self, steps=())) | {"steps": [to_json(step) for step in self.steps]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Migration":
+        """What `to_json` wrote."""
+        slices = data["slices"]
+        return cls(
+            **{
+                **data,
+                "request": Request(**data["request"]),
+                "steps": tuple(map(from_json, data["steps"])),
+                "tracked": tuple(data["tracked"]),
+                "slices": None if slices is None else tuple(slices),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a boundary changes."""
+
+    migration: Migration | None
+    plans: Mapping[str, Plan]
+    partial: Mapping[str, tuple[str, int]]
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True)
+class _Boundary:
+    """The moment before a batch, and what is known then."""
+
+    number: int
+    now: int
+    progress: Progress
+    plans: Mapping[str, Plan]
+    partial: Mapping[str, tuple[str, int]]
+
+    @property
+    def youngest(self) -> int:
+        """The newest event time seen in any stream."""
+        times = [flow.newest for flow in self.progress.streams.values() if flow.newest is not None]
+        return max(times, default=BEGINNING)
+
+
+@dataclass
+class Migrator:
+    """Reads requests, carries out the migration under way, and says what became of each."""
+
+    store: Store
+    executor: Executor
+    states: States
+    bucket: int
+    clock: Callable[[], int]
+    hook: Callable[[str, Mapping[str, str]], None] = run_hook
+    timer: Callable[[], float] = perf_counter
+    migration: Migration | None = None
+    _phases: dict[str, str] = field(default_factory=dict)
+    _waiting: list[Request] = field(default_factory=list)
+    _known: int = 0
+    _ready: bool = False
+    _failed: str = ""
+    _events: list[Event] = field(default_factory=list)
+
+    def turn(
+        self,
+        number: int,
+        progress: Progress,
+        plans: Mapping[str, Plan],
+        partial: Mapping[str, tuple[str, int]],
+    ) -> Turn:
+        """Do what is to be done before a batch."""
+        kept = {
+            key: (query, until)
+            for key, (query, until) in partial.items()
+            if progress.watermark is None or progress.watermark < until
+        }
+        here = _Boundary(number, self.clock(), progress, plans, kept)
+        self._events = []
+        self._read(here)
+        if self.migration is not None and (why := self._overdue(self.migration, here)):
+            self._end(self.migration, "aborted", here, why)
+        if self.migration is None and not any(event.phase in ENDED for event in self._events):
+            self.migration = self._begin(here)
+        turn = self._guarded(self.migration, here) if self.migration else None
+        turn = turn or Turn(None, plans, kept, ())
+        return replace(turn, events=tuple(self._events))
+
+    def _guarded(self, m: Migration, here: _Boundary) -> Turn | None:
+        """Whatever goes wrong with a migration is its end, not the job's."""
+        try:
+            return self._advance(m, here)
+        except Exception as error:  # noqa: BLE001
+            self.executor.release()
+            self._end(m, "aborted", here, _told(error))
+            return None
+
+    def adopt(self, migration: Migration | None) -> None:
+        """Go on from where a decision says that the migration stands."""
+        self.migration = migration
+        self._failed = ""
+
+    def changes(self, plans: Mapping[str, Plan]) -> dict[str, Change]:
+        """What batches do for the plan to come."""
+        if (m := self.migration) is None:
+            return {}
+        query = m.request.query
+        change = Change(_plan(m.request, plans), frozenset(m.tracked), m.since, m.shown)
+        return {query: change}
+
+    def figures(self, plans: Mapping[str, Plan], watermark: int | None) -> dict[str, Any] | None:
+        """The migration for those who watch."""
+        if (m := self.migration) is None:
+            return None
+        return {
+            "id": m.request.id,
+            "query": m.request.query,
+            "strategy": m.request.strategy,
+            "phase": m.phase,
+            "step": m.at,
+            "steps": len(m.steps),
+            "part": self._part(m, plans, watermark),
+            "began": m.began,
+        }
+
+    def tell(self, events: Sequence[Mapping[str, Any]], number: int) -> None:
+        """Log what a decision says has happened, and run the commands that wait for an end."""
+        made = [Event(**event) for event in events]
+        if not made or self.store.last_batch(MIGRATIONS_LOG) >= number:
+            return
+        for event in made:
+            try:
+                self.hook(event.after, _about(event, event.phase))
+            except HookError as error:
+                made.append(replace(event, phase="hook", detail=str(error), after=""))
+        tell(self.store, made, number)
+
+    def work(self, plans: Mapping[str, Plan], took: float) -> None:
+        """Rebuild some more, after a batch that took so many seconds."""
+        try:
+            self._work(plans, took)
+        except Exception as error:  # noqa: BLE001  # the next boundary ends the migration
+            self.executor.release()
+            self._failed = _told(error)
+
+    def _work(self, plans: Mapping[str, Plan], took: float) -> None:
+        m, spent = self.migration, 0.0
+        while m is not None and m.slices is not None and self._filled(m) < len(m.slices):
+            began = self.timer()
+            self._fill_slice(m, plans, self._filled(m))
+            last = self.timer() - began
+            spent += last
+            if spent + last > SHARE * took:
+                break
+
+    # --- requests --------------------------------------------------------------------------------
+
+    def _read(self, here: _Boundary) -> None:
+        """Answer what has been asked since the last boundary."""
+        if not self._ready:
+            self._phases = {event.id: event.phase for event in told(self.store)}
+            self._ready = True
+        known = len(self.store.files(REQUESTS)) if self.store.exists(REQUESTS) else 0
+        if known == self._known:
+            return
+        self._known = known
+        handled = {id_ for id_, phase in self._phases.items() if phase != "waiting"}
+        handled |= {request.id for request in self._waiting}
+        running = self.migration.request.id if self.migration else ""
+        for request in asked(self.store):
+            if request.id != running and request.id not in handled:
+                self._answer(request, here)
+
+    def _answer(self, request: Request, here: _Boundary) -> None:
+        if request.kind != MIGRATE:
+            self._steer(request, here)
+        elif why := self._unfit(request, here):
+            self._tell(request, "refused", here, why)
+        else:
+            for earlier in [r for r in self._waiting if r.query == request.query]:
+                self._waiting.remove(earlier)
+                self._tell(earlier, "superseded", here, f"by {request.id}")
+            self._waiting.append(request)
+            if self._phases.get(request.id) != "waiting":
+                self._tell(request, "waiting", here, _until(request))
+
+    def _unfit(self, request: Request, here: _Boundary) -> str | None:
+        """Why a request cannot be accepted."""
+        if request.query not in here.plans:
+            return f"the job has no query {request.query}: {', '.join(here.plans)}"
+        if request.strategy not in MIGRATIONS:
+            return f"there is no strategy {request.strategy}: {', '.join(MIGRATIONS)}"
+        if self.migration and self.migration.request.query == request.query:
+            return f"migration {self.migration.request.id} of {request.query} is under way"
+        if request.base and request.base != mark(here.plans[request.query]):
+            return "the plan has changed since the request was made"
+        return None
+
+    def _steer(self, request: Request, here: _Boundary) -> None:
+        """Abort, postpone or release: a migration that waits, or the one under way."""
+        target, m = request.target, self.migration
+        waiting = next((r for r in self._waiting if r.id == target), None)
+        if waiting is not None and request.kind == ABORT:
+            self._waiting.remove(waiting)
+            self._tell(waiting, "cancelled", here, request.reason, by=request.id)
+        elif waiting is not None:
+            held = replace(waiting, hold=request.kind == POSTPONE)
+            self._waiting[self._waiting.index(waiting)] = held
+        elif m is None or m.request.id != target:
+            done = self._phases.get(target)
+            why = f"{target} is {done} already" if done else f"there is no migration {target}"
+            self._tell(request, "refused", here, why)
+            return
+        elif request.kind == ABORT:
+            self._end(m, "aborted", here, request.reason, by=request.id)
+        else:
+            self.migration = replace(m, held=request.kind == POSTPONE)
+        self._tell(request, "done", here, f"{request.kind} {target}")
+
+    def _tell(
+        self, request: Request, phase: str, here: _Boundary, detail: str = "", *, by: str = ""
+    ) -> None:
+        self._phases[request.id] = phase
+        self._events.append(
+            Event(
+                request.id, request.query, phase, here.number, here.now, detail,
+                request.strategy, by, request.after if phase in ENDED else "",
+            )
+        )  # fmt: skip
+
+    def _end(self, m: Migration, phase: str, here: _Boundary, detail: str, *, by: str = "") -> None:
+        """The migration under way is over; what it built and nobody needs is dropped later."""
+        self.migration = None
+        self._tell(m.request, phase, here, detail, by=by)
+
+    def _overdue(self, m: Migration, here: _Boundary) -> str | None:
+        limit = m.request.limit
+        if limit is not None and here.now - m.began >= limit:
+            return f"not done within {limit / 1e6:g} s"
+        if self._failed:
+            return self._failed
+        found = here.progress.migration or {}
+        wrong = found.get("wrong") if found.get("id") == m.request.id else None
+        return str(wrong) if wrong else None
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def _begin(self, here: _Boundary) -> Migration | None:
+        """The next request whose time has come, if it can be done."""
+        for request in list(self._waiting):
+            if request.at_batch is not None and here.number < request.at_batch:
+                continue
+            self._waiting.remove(request)
+            try:
+                steps = self._steps(request, here)
+            except (Refused, PlanError) as why:
+                self._tell(request, "refused", here, str(why))
+                continue
+            self._tell(request, "building", here)
+            return Migration(request, steps, here.now, held=request.hold)
+        return None
+
+    def _steps(self, request: Request, here: _Boundary) -> tuple[Step, ...]:
+        if why := self._unfit(request, here):
+            raise Refused(why)
+        others = [plan for name, plan in here.plans.items() if name != request.query]
+        available: dict[str, int] = {}
+        for plan in others:
+            for key, kept in Kept.of(plan).retention.items():
+                available[key] = max(kept, available.get(key, 0))
+        partial = {key: query for key, (query, _) in here.partial.items()}
+        context = Context(available, partial, request.query)
+        new = _plan(request, here.plans)
+        return with_proof(
+            MIGRATIONS[request.strategy](here.plans[request.query], new, context), request.proof
+        )
+
+    def _advance(self, m: Migration, here: _Boundary) -> Turn:
+        """As far as it can go before this batch."""
+        phase = m.phase
+        while not isinstance(m.step, CutOver):
+            m, done = self._carry_out(m, here)
+            if not done:
+                return self._going_on(m, phase, here)
+            m = replace(m, at=m.at + 1)
+        if m.held:
+            filled = [step.state for step in m.steps if isinstance(step, Fill)]
+            return self._going_on(replace(m, tracked=_united(m.tracked, filled)), phase, here)
+        return self._cut_over(m, here)
+
+    def _carry_out(self, m: Migration, here: _Boundary) -> tuple[Migration, bool]:
+        """A step, and whether it is done."""
+        match m.step:
+            case Track(states):
+                return replace(m, tracked=_united(m.tracked, states)), True
+            case Fill():
+                return self._build(m, here)
+            case Parallel(states):
+                tracked = _united(m.tracked, states)
+                return replace(m, tracked=tracked, since=here.youngest + 1), True
+            case Wait():
+                done = self._outlived(m, here.plans, here.progress.watermark)
+                return (replace(m, since=None) if done else m), done
+            case Prove(batches):
+                begun = m if m.shown else replace(m, shown=True, boundary=here.number - 1)
+                done = here.number - 1 - begun.boundary >= batches
+                return replace(begun, shown=not done), done
+        return m, True
+
+    def _build(self, m: Migration, here: _Boundary) -> tuple[Migration, bool]:
+        """Fill a state: at once, or slice by slice while batches maintain it already."""
+        if not all(source in self.states.files for source in _fill(m).sources):
+            return m, True  # no batch has been yet, so there is nothing in it
+        if m.slices is None:
+            m = replace(m, boundary=here.number - 1)
+            if _fill(m).state not in m.tracked:
+                self._fill_whole(m, here)
+                return m, True
+            m = self._sliced(m, here)
+        done = self._filled(m) >= len(m.slices or ())
+        return (replace(m, slices=None) if done else m), done
+
+    def _going_on(self, m: Migration, phase: str, here: _Boundary) -> Turn:
+        if m.phase != phase:
+            self._tell(m.request, m.phase, here)
+        return Turn(m, here.plans, here.partial, ())
+
+    def _cut_over(self, m: Migration, here: _Boundary) -> Turn:
+        request = m.request
+        self.hook(request.before, _about(request, "ready"))
+        new = _plan(request, here.plans)
+        self._end(m, "done", here, f"{here.plans[request.query]} -> {new}")
+        kept = Kept.of(new).retention
+        whole = {key: (request.query, here.youngest + 1 + kept[key]) for key in m.partial}
+        plans = {**here.plans, request.query: new}
+        return Turn(None, plans, {**here.partial, **whole}, ())
+
+    def _outlived(self, m: Migration, plans: Mapping[str, Plan], watermark: int | None) -> bool:
+        """Whether no tuple older than the migration can find a partner any more."""
+        if m.since is None or m.since == BEGINNING + 1:
+            return True
+        return watermark is not None and watermark >= m.since + _longest(plans[m.request.query])
+
+    def _part(self, m: Migration, plans: Mapping[str, Plan], watermark: int | None) -> float:
+        """How much of the step is done."""
+        if m.slices:
+            return self._filled(m) / len(m.slices)
+        if m.since is not None and watermark is not None:
+            longest = max(1, _longest(plans[m.request.query]))
+            return min(1.0, max(0.0, 1 - (m.since + longest - watermark) / longest))
+        return 0.0
+
+    # --- filling ---------------------------------------------------------------------------------
+
+    def _sliced(self, m: Migration, here: _Boundary) -> Migration:
+        """Cut the largest source at the ends of its partitions."""
+        made = recipe(here.plans[m.request.query], _plan(m.request, here.plans), _fill(m))
+        keys = [identity(source).key for source in made.sources]
+        source = max(range(len(keys)), key=lambda at: self.states.rows(keys[at]))
+        ends = {file.until for file in self.states.files.get(keys[source], ())}
+        return replace(m, source=source, slices=tuple(sorted(e for e in ends if e is not None)))
+
+    def _filled(self, m: Migration) -> int:
+        """How many slices are part of the state."""
+        return self.store.last_batch(table_of(_fill(m).state), _writer(m)) + 1
+
+    def _fill_slice(self, m: Migration, plans: Mapping[str, Plan], at: int) -> None:
+        slices = m.slices or ()
+        start = slices[at - 1] if at else BEGINNING
+        self._fill(m, plans, at, Slice(m.source, start, slices[at]))
+
+    def _fill_whole(self, m: Migration, here: _Boundary) -> None:
+        """All at once; what an interrupted attempt left is thrown away."""
+        self.states.drop(_fill(m).state)
+        self._fill(m, here.plans, 0, None)
+
+    def _fill(self, m: Migration, plans: Mapping[str, Plan], at: int, only: Slice | None) -> None:
+        fill = _fill(m)
+        made = recipe(plans[m.request.query], _plan(m.request, plans), fill)
+        relation = f"fill_{fill.state}"
+        self.states.step(f"fill:{fill.state}")
+        self.executor.run(relation, statement(made, m.boundary, self.bucket, only))
+        if fill.state not in self.states.files:
+            self.states.create(fill.state, relation, m.boundary + 1)
+        table = table_of(fill.state)
+        files = self.executor.write(relation, self.store, table, m.boundary)()
+        self.store.commit(table, files, at, writer=_writer(m))
+        self.states.add(fill.state, relation, files, m.boundary)
+        self.executor.release()
+
+
+def mark(plan: Plan) -> str:
+    """A fingerprint of a plan, by which a request says what it was made against."""
+    text = dumps(plan_to_json(plan.root), sort_keys=True)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _plan(request: Request, plans: Mapping[str, Plan]) -> Plan:
+    return plan_from_json(plans[request.query].query, dict(request.plan or {}))
+
+
+def _fill(m: Migration) -> Fill:
+    assert isinstance(m.step, Fill)
+    return m.step
+
+
+def _about(one: Request | Event, phase: str) -> dict[str, str]:
+    """What a command is told."""
+    return {
+        "MIDSTREAM_MIGRATION": one.id,
+        "MIDSTREAM_QUERY": one.query,
+        "MIDSTREAM_STRATEGY": one.strategy,
+        "MIDSTREAM_PHASE": phase,
+    }
+
+
+def _writer(m: Migration) -> str:
+    return f"midstream-fill-{m.request.id}"
+
+
+def _united(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*known, *more]))
+
+
+def _longest(plan: Plan) -> int:
+    return max(Kept.of(plan).retention.values(), default=0)
+
+
+def _until(request: Request) -> str:
+    return f"until batch {request.at_batch}" if request.at_batch is not None else ""
+
+
+def _told(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,107 @@
+"""What people and schedules ask of a running job: rows of a control table that anyone may append.
+
+The job reads them between two batches, and says in `control/migrations` what became of each.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from json import dumps, loads
+from typing import Any
+
+import pyarrow as pa
+
+from jobs.engine.store import Store
+
+REQUESTS = "control/requests"
+MIGRATIONS = "control/migrations"
+
+_REQUESTS = pa.schema([("id", pa.string()), ("at", pa.int64()), ("content", pa.string())])
+_EVENTS = pa.schema([("batch", pa.int64()), ("content", pa.string())])
+
+MIGRATE, ABORT, POSTPONE, RELEASE = "migrate", "abort", "postpone", "release"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A wish; `target` is the migration that all kinds but `migrate` are about."""
+
+    id: str
+    at: int
+    """When it was made, in microseconds."""
+    kind: str = MIGRATE
+    target: str = ""
+    query: str = ""
+    plan: Mapping[str, Any] | None = None
+    base: str = ""
+    """The fingerprint of the plan that it was made against."""
+    strategy: str = "auto"
+    proof: int = 0
+    """For how many batches the new plan must agree before the cut-over."""
+    hold: bool = False
+    """Whether the cut-over waits until it is released."""
+    at_batch: int | None = None
+    limit: int | None = None
+    """After how many microseconds the migration gives up by itself."""
+    before: str = ""
+    """A command to run before the cut-over; if it fails, there is none."""
+    after: str = ""
+    reason: str = ""
+    by: str = ""
+
+
+FINAL = ("done", "aborted", "refused", "superseded", "cancelled")
+"""Phases after which nothing more happens."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What became of a migration."""
+
+    id: str
+    query: str
+    phase: str
+    batch: int
+    """The batch before which it happened."""
+    at: int
+    detail: str = ""
+    strategy: str = ""
+    by: str = ""
+    """The request, if another one, that it answers."""
+    after: str = ""
+    """A command to run once this is certain."""
+
+
+def ask(store: Store, request: Request) -> None:
+    """Append a request; asking again with the same id changes nothing."""
+    row = pa.table(
+        {"id": [request.id], "at": [request.at], "content": [dumps(asdict(request))]},
+        schema=_REQUESTS,
+    )
+    store.create(REQUESTS, _REQUESTS)
+    store.commit(REQUESTS, [store.put(REQUESTS, row)], 0, writer=f"request-{request.id}")
+
+
+def asked(store: Store) -> list[Request]:
+    """All requests, the oldest first."""
+    if not store.exists(REQUESTS):
+        return []
+    rows = store.load(REQUESTS).sort_by([("at", "ascending"), ("id", "ascending")]).to_pylist()
+    return [Request(**loads(row["content"])) for row in rows]
+
+
+def tell(store: Store, events: list[Event], batch: int) -> None:
+    """Append what happened before a batch, once."""
+    if not events:
+        return
+    contents = [dumps(asdict(event)) for event in events]
+    rows = pa.table({"batch": [batch] * len(events), "content": contents}, schema=_EVENTS)
+    store.create(MIGRATIONS, _EVENTS)
+    store.commit(MIGRATIONS, [store.put(MIGRATIONS, rows)], batch)
+
+
+def told(store: Store) -> list[Event]:
+    """All that happened, in its order."""
+    if not store.exists(MIGRATIONS):
+        return []
+    rows = store.load(MIGRATIONS).to_pylist()
+    return [Event(**loads(row["content"])) for row in sorted(rows, key=lambda row: row["batch"])]

@@ -1,0 +1,87 @@
+"""The states of a running job: their tables, their files, and the executor's readable copies."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from jobs.engine.executors import Executor
+from jobs.engine.store import BATCH, File, Store
+
+_KIND = "state/"
+
+
+@dataclass
+class States:
+    """What is known of each state, by the key of its identity."""
+
+    store: Store
+    executor: Executor
+    step: Callable[[str], None]
+    files: dict[str, list[File]] = field(default_factory=dict)
+
+    def open(self, key: str, before: int) -> None:
+        """Read what the table holds of the batches before that one, if there is such a table."""
+        if self.store.exists(table := table_of(key)):
+            self.executor.open(relation_of(key), self.store, table, before)
+            self.files[key] = self.store.files(table)
+
+    def create(self, key: str, relation: str, before: int) -> None:
+        """Make an empty table for rows like those of a relation."""
+        schema = self.executor.schema(relation).append(pa.field(BATCH, pa.int64()))
+        self.store.create(table_of(key), schema)
+        self.open(key, before)
+
+    def add(self, key: str, relation: str, files: list[File], batch: int) -> None:
+        """What a batch has written is part of the state from now on."""
+        self.executor.append(relation_of(key), relation, files, batch)
+        self.files[key].extend(files)
+
+    def purge(self, key: str, cutoff: int) -> None:
+        """Drop the partitions that hold nothing younger than the cutoff, if there are any."""
+        kept = [file for file in self.files[key] if file.until is None or file.until > cutoff]
+        if len(kept) < len(self.files[key]):
+            self.step(f"purge:{table_of(key)}")
+            self.store.purge(table_of(key), cutoff)
+            self.executor.purge(relation_of(key), cutoff)
+            self.files[key] = kept
+
+    def compact(self, key: str, most: int = 1) -> bool:
+        """Merge the files of the partitions that have more than so many; whether there were any."""
+        if max(Counter(file.until for file in self.files[key]).values(), default=0) <= most:
+            return False
+        self.step(f"compact:{table_of(key)}")
+        self.store.compact(table_of(key), most)
+        self.files[key] = self.store.files(table_of(key))
+        self.executor.refresh(relation_of(key), self.files[key])
+        return True
+
+    def drop(self, key: str) -> None:
+        """Remove a state with everything in it."""
+        if self.files.pop(key, None) is not None:
+            self.executor.forget(relation_of(key))
+        if self.store.exists(table := table_of(key)):
+            self.step(f"drop:{table}")
+            self.store.drop(table)
+
+    def keep_only(self, keys: Iterable[str]) -> None:
+        """Remove the states that nobody needs any more."""
+        kept = {table_of(key) for key in keys}
+        for table in self.store.tables():
+            if table.startswith(_KIND) and table not in kept:
+                self.drop(table.removeprefix(_KIND))
+
+    def rows(self, key: str) -> int:
+        """How many rows a state has."""
+        return sum(file.rows for file in self.files.get(key, []))
+
+
+def table_of(key: str) -> str:
+    """Where a state is kept."""
+    return f"{_KIND}{key}"
+
+
+def relation_of(key: str) -> str:
+    """What statements call it."""
+    return f"state_{key}"
