@@ -10,6 +10,7 @@ BENCHES: dict[str, str] = {
     "qualified": "tests.bench.qualified:qualified",
     "search": "tests.bench.search:search",
     "simulate": "tests.bench.simulate:simulate",
+    "status": "tests.bench.status:status",
     "unit-costs": "tests.bench.unit_costs:unit_costs",
 }
 """Name to `module:function`, imported when it is run."""

@@ -21,6 +21,7 @@ import typer
 from jobs import show, specs, streaming
 from jobs.engine.progress import last
 from jobs.engine.verify import verify
+from jobs.errors import InputError
 from tests.jobs import small
 
 POINTS = (
@@ -29,6 +30,8 @@ POINTS = (
     "progress", "purge:state/*", "done",
 )  # fmt: skip
 """The steps of a batch at which the process can be told to kill itself."""
+
+ENGINES = ("duckdb", "spark")
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A process that lives for seconds is not worth optimising for."""
@@ -59,13 +62,17 @@ def crash(
     runs: Annotated[int, typer.Option(min=1, help="How often to kill the process.")] = 50,
     seed: Annotated[int, typer.Option(help="What chooses where.")] = 1,
     files: Annotated[int, typer.Option(min=2, help="Batches of a whole job.")] = 8,
+    engine: Annotated[str, typer.Option(help="duckdb or spark.")] = "duckdb",
     json: show.Json = False,
 ) -> int:
     """Kill a running job anywhere, again and again: nothing may be missing, duplicate or wrong."""
+    if engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}: {' or '.join(ENGINES)}", "--engine")
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="midstream-crash-") as directory:
-        outcome = crashes(Path(directory), runs, seed, files)
+        outcome = crashes(Path(directory), runs, seed, files, engine)
     figures: dict[str, Any] = {
+        "engine": engine,
         "runs": outcome.runs,
         "killed": sum(outcome.killed.values()),
         "at": dict(sorted(outcome.killed.items())),
@@ -74,7 +81,8 @@ def crash(
         "duplicate": outcome.duplicate,
         "wrong": outcome.wrong,
         "seconds": round(monotonic() - began, 1),
-        "command": f"midstream bench crash --runs {runs} --seed {seed} --files {files}",
+        "command": f"midstream bench crash --runs {runs} --seed {seed} --files {files} "
+        f"--engine {engine}",
     }
     if json:
         show.as_json(figures)
@@ -83,14 +91,14 @@ def crash(
     return 0 if outcome.clean else 1
 
 
-def crashes(directory: Path, runs: int, seed: int, files: int) -> Outcome:
+def crashes(directory: Path, runs: int, seed: int, files: int, engine: str = "duckdb") -> Outcome:
     """Kill jobs over the same data until there were enough kills."""
     small.write(directory, range(files))
     chosen = random.Random(seed)
     outcome = Outcome()
     storage = 0
     while sum(outcome.killed.values()) < runs:
-        job = small.job(directory, storage=f"storage-{storage}")
+        job = small.job(directory, storage=f"storage-{storage}", engine=engine)
         left = min(LIVES, runs - sum(outcome.killed.values()))
         for _ in range(left):
             if not _life(job, chosen, outcome):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from json import dumps, loads
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
@@ -186,15 +187,32 @@ def _show_batches(engine: str, batches: list[dict[str, Any]]) -> None:
             *(f"{ms:,.0f}" for ms in batch["ms"].values()),
             f"{batch['state_rows']:,}",
             f"{batch['state_bytes'] / 1e6:.1f}",
-            str(batch["memory_mb"]),
+            str(batch["python_mb"]),
+            str(batch["java_mb"]),
         )
         for number, batch in enumerate(batches)
     ]
     if rows:
         phases = tuple(batches[0]["ms"])
         show.plain(f"\n{engine}")
-        columns = ("batch", "at s", *phases, "rows kept", "MB", "peak MB")
+        columns = ("batch", "at s", *phases, "rows kept", "MB", "Python MB", "Java MB")
         show.table(columns, rows)
+        for line in _quarters(batches):
+            show.plain(line)
+
+
+def _quarters(batches: list[dict[str, Any]]) -> Iterator[str]:
+    """The first and the last quarter beside each other: what grows with time would show."""
+    count = max(1, len(batches) // 4)
+    figures = (
+        ("ms a batch", lambda batch: sum(batch["ms"].values())),
+        ("rows kept", lambda batch: batch["state_rows"]),
+        ("Python MB", lambda batch: batch["python_mb"]),
+        ("Java MB", lambda batch: batch["java_mb"]),
+    )
+    for name, figure in figures:
+        first, last = (median(map(figure, part)) for part in (batches[:count], batches[-count:]))
+        yield f"{name}: {first:,.0f} in the first quarter, {last:,.0f} in the last (medians)"
 
 
 def _versions() -> dict[str, str]:

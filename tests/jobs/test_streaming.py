@@ -179,9 +179,10 @@ def test_stopped_by_a_signal(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.spark
-def test_killed_anywhere(tmp_path: Path):
+@pytest.mark.parametrize(("engine", "runs"), [("duckdb", 3), ("spark", 1)])
+def test_killed_anywhere(tmp_path: Path, engine: str, runs: int):
     """A few of what `midstream bench crash` does many times."""
-    outcome = crash.crashes(tmp_path, runs=3, seed=3, files=4)
-    assert sum(outcome.killed.values()) == 3
+    outcome = crash.crashes(tmp_path, runs=runs, seed=3, files=3, engine=engine)
+    assert sum(outcome.killed.values()) == runs
     assert outcome.clean
     assert outcome.results > 0

@@ -3,7 +3,6 @@
 import sys
 from json import dumps
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
@@ -15,6 +14,7 @@ from jobs.engine.progress import Progress
 from jobs.specs import Job, load
 from jobs.streaming import Extent, run
 from tests.bench.joins.workload import BEGAN, SCHEMA, Workload, write
+from tests.bench.machine import java, memory_mb
 
 
 def main(engine: str, workload: Workload, data: Path) -> dict[str, Any]:
@@ -40,18 +40,14 @@ def _run(engine: str, workload: Workload, data: Path, storage: Path) -> dict[str
                 "operators": [work.ms for work in states],
                 "state_rows": sum(work.state_rows for work in states),
                 "state_bytes": sum(work.state_bytes for work in states),
-                "memory_mb": _memory(),
+                "python_mb": memory_mb(),
+                "java_mb": sum(map(memory_mb, java())),
             }
         )
 
     run(_job(engine, workload, data, storage), Extent(until_caught_up=True), report)
     seconds = perf_counter() - began
     return {"seconds": seconds, "results": _results(workload, storage), "batches": batches}
-
-
-def _memory() -> int:
-    """The most this process has held, in MB; Spark's own machine is not in it."""
-    return getrusage(RUSAGE_SELF).ru_maxrss // 1024
 
 
 def _job(engine: str, workload: Workload, data: Path, storage: Path) -> Job:

@@ -1,8 +1,9 @@
-"""The benchmark of join orders, with very little to join."""
+"""Benchmarks, with very little to measure."""
 
 import json
 
 from jobs.cli import run
+from tests.bench.native_join import _quarters
 from tests.bench.orders import Load, asked, ranked
 
 
@@ -26,3 +27,22 @@ def test_the_command_prints_what_was_predicted_and_measured(capsys):
 def test_a_window_must_fill(capsys):
     assert run(["bench", "orders", "--seconds", "30"]) == 2
     assert "--seconds" in capsys.readouterr().err
+
+
+def test_status_is_timed_beside_an_empty_program(capsys):
+    assert run(["bench", "status", "--batches", "2", "--runs", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["status_ms"] > found["python_ms"] > 0
+
+
+def test_quarters_show_what_grows():
+    batches = [
+        {"ms": {"write": n}, "state_rows": 7, "python_mb": 100 + n, "java_mb": 900}
+        for n in range(8)
+    ]
+    assert list(_quarters(batches)) == [
+        "ms a batch: 0 in the first quarter, 6 in the last (medians)",
+        "rows kept: 7 in the first quarter, 7 in the last (medians)",
+        "Python MB: 100 in the first quarter, 106 in the last (medians)",
+        "Java MB: 900 in the first quarter, 900 in the last (medians)",
+    ]
