@@ -4,7 +4,7 @@ Zhu's bit-map of predicates and columns (13.3.2) falls out of the states' identi
 kept; of two states over the same inputs, what was applied to each says what is left to do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from optimizer.explain import duration
@@ -212,7 +212,8 @@ class _Matcher:
     def _fill(self, key: str) -> Fill:
         """The one that takes least: from the state over the same inputs, else from lower ones."""
         found = list(self.recipes(key))
-        made = [self._as_fill(key, one) for one in sorted(_possible(found), key=_effort)]
+        recipes = sorted((one for one in found if isinstance(one, Recipe)), key=_effort)
+        made = [self._as_fill(key, one) for one in recipes]
         for fill in made:
             if len(self.after.nodes[key]) == 1 or not fill.partial:
                 if fill.partial:
@@ -296,10 +297,6 @@ def _applied(node: Node) -> frozenset[Predicate]:
 
 def _combined(node: Node) -> frozenset[str]:
     return frozenset(below.alias for below in walk(node) if isinstance(below, Combine))
-
-
-def _possible(found: Iterable[Recipe | str]) -> list[Recipe]:
-    return [one for one in found if isinstance(one, Recipe)]
 
 
 def _effort(made: Recipe) -> tuple[bool, bool, int]:

