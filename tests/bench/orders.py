@@ -5,50 +5,33 @@ begins.  The engine runs alone, without a streaming query around it; states and 
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from itertools import combinations
 from pathlib import Path
 from statistics import correlation, median
 from tempfile import TemporaryDirectory
 from time import perf_counter, time_ns
 from typing import Annotated, Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 
 from jobs import show
-from jobs.engine.executors import Executor
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.ingest import REASON, ROW, Ingest
+from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job, result_table
 from jobs.engine.store import DeltaStore
 from jobs.errors import InputError
-from optimizer.memo import Memo, Offer, Part
-from optimizer.query import Column, Query, Stream
-from optimizer.sql import parse
-from optimizer.window import MICROSECONDS
-from optimizer.workload import Method, StreamLoad, Workload
+from optimizer.memo import Offer
+from tests.bench.chain import Chain
+from tests.bench.engines import check_engine, open_engine
 from tests.bench.machine import cpu_seconds, java
 
 ROOT = Path(__file__).parents[2]
-STREAMS = {"a": ("x",), "b": ("x", "y"), "c": ("y", "z"), "d": ("z",)}
-"""The keys that each stream has; two streams join on the one that they share."""
-
-PARTNERS = {"x": 10.0, "y": 1.0, "z": 0.05}
+PARTNERS = (10.0, 1.0, 0.05)
 """How many tuples of a partner's window a tuple meets on each key."""
 
-BEGAN = 1_700_000_000 * MICROSECONDS
 BATCH = 10
 """Seconds of input in a batch."""
-
-ENGINES = ("duckdb", "spark")
-
-Input = Callable[[Path], Any]
-"""How an executor takes the rows of a file."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +48,14 @@ class Load:
         return self.seconds // BATCH
 
     @property
-    def filling(self) -> int:
-        """How many batches pass until the windows are full."""
-        return -(-self.window // BATCH)
+    def chain(self) -> Chain:
+        """The streams."""
+        return Chain(4, self.window, self.rate, BATCH)
 
-    def values(self, key: str) -> int:
-        """How many values a key has."""
-        return round(self.rate * self.window / PARTNERS[key])
+    @property
+    def values(self) -> dict[str, int]:
+        """Of each key."""
+        return self.chain.values(PARTNERS)
 
 
 @dataclass(frozen=True)
@@ -99,16 +83,15 @@ def orders(  # typer reads options from parameters
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """The join orders of a 4-stream query, from best to worst: predicted cost and measured work."""
-    if engine not in ENGINES:
-        raise InputError(f"there is no engine {engine!r}: {' or '.join(ENGINES)}", "--engine")
+    check_engine(engine)
     load = Load(rate, window, seconds)
-    if load.batches <= load.filling:
+    if load.batches <= load.chain.filling:
         raise InputError("too short: the windows are not full before the end", "--seconds")
     runs = list(_runs(engine, load, plans))
     report = {
         "command": " ".join(["midstream bench orders", *sys.argv[3:]]),
         "versions": {name: version(name) for name in ("pyspark", "deltalake", "duckdb")},
-        "load": asdict(load) | {"partners": PARTNERS},
+        "load": asdict(load) | {"partners": dict(zip(load.chain.keys, PARTNERS, strict=True))},
         "plans": [asdict(run) for run in runs],
         "worst_to_best": _ratios(runs[-1], runs[0]),
         "rank_correlation": _rank_correlation(runs),
@@ -120,130 +103,52 @@ def orders(  # typer reads options from parameters
     return 0 if len({run.results for run in runs}) == 1 else 1
 
 
-# --- the plans -----------------------------------------------------------------------------------
-
-
-def ranked(query: Query, load: Load) -> list[Offer]:
-    """Every binary tree of joins that has a predicate for each, the cheapest first."""
-    workload = Workload(
-        {name: StreamLoad(load.rate, 8.0 * (len(keys) + 2)) for name, keys in STREAMS.items()},
-        {
-            frozenset(one for one, keys in STREAMS.items() if key in keys): 1 / load.values(key)
-            for key in PARTNERS
-        },
-        method=Method.BATCH,
-        batch=BATCH,
-    )
-    memo = Memo(query, workload)
-    offers = (memo.offer(part) for part in _trees(memo, query.aliases))
-    return sorted(offers, key=lambda offer: offer.total.cpu)
-
-
-def _trees(memo: Memo, aliases: Sequence[str]) -> Iterator[Part]:
-    if len(aliases) == 1:
-        yield memo.leaf(aliases[0])
-        return
-    first, *others = aliases
-    for count in range(len(others)):
-        for chosen in combinations(others, count):
-            left = [first, *chosen]
-            right = [alias for alias in aliases if alias not in left]
-            for one in _trees(memo, left):
-                for other in _trees(memo, right):
-                    if memo.estimator.connected(one.mask, other.mask):
-                        yield memo.join((one, other))
-
-
-def asked(window: int) -> Query:
-    """The query, each of its pairs at most so many seconds apart."""
-    equal = [
-        " = ".join(f"{name}.{key}" for name, keys in STREAMS.items() if key in keys)
-        for key in PARTNERS
-    ]
-    values = ", ".join(f"{name}.v AS {name}v" for name in STREAMS)
-    sql = f"SELECT {values}, a.ts AS ats FROM {', '.join(STREAMS)} WHERE {' AND '.join(equal)}"
-    return parse(sql, {name: _stream(name) for name in STREAMS}, window * MICROSECONDS)
-
-
-def _stream(name: str) -> Stream:
-    columns = [Column(key, "BIGINT") for key in (*STREAMS[name], "v")]
-    return Stream(name, (*columns, Column("ts", "TIMESTAMP")), "ts")
-
-
 # --- running them --------------------------------------------------------------------------------
 
 
 def _runs(engine: str, load: Load, count: int) -> Iterator[Run]:
-    offers = ranked(asked(load.window), load)
+    offers = load.chain.ranked(load.values)
     chosen = sorted({round(i * (len(offers) - 1) / (count - 1)) for i in range(count)})
     scratch = ROOT / ".bench"
     scratch.mkdir(exist_ok=True)
     with TemporaryDirectory(dir=scratch) as directory:
         data = Path(directory) / "data"
-        _write(load, data)
+        load.chain.write(data, [load.values] * load.batches)
         _run(engine, offers[0], load, data)  # what comes first would pay for everything cold
         for position in chosen:
             yield _run(engine, offers[position], load, data)
 
 
 def _run(engine: str, offer: Offer, load: Load, data: Path) -> Run:
-    executor, read = _spark() if engine == "spark" else (DuckExecutor(writers=2), _read)
-    streams = {name: Ingest(_stream(name)) for name in STREAMS}
+    executor, read = open_engine(engine)
+    chain = load.chain
+    streams = {name: Ingest(chain.stream(name)) for name in chain.streams}
     with TemporaryDirectory(dir=data.parent) as storage:
         store = DeltaStore(Path(storage))
         job = Job("orders", streams, {"q": offer.plan})
         runs = Engine(job, store, executor, lambda: time_ns() // 1000, writers=2)
         took, began, cpu = [], 0.0, 0.0
         for batch in range(load.batches):
-            if batch == load.filling:
+            if batch == chain.filling:
                 began, cpu = perf_counter(), _cpu()
-            files = {name: read(data / f"{name}-{batch}.parquet") for name in STREAMS}
+            files = {name: read(data / f"{name}-{batch}.parquet") for name in streams}
             took.append(sum(runs.run(batch, files).ms.values()))
         elapsed, used = perf_counter() - began, _cpu() - cpu
         runs.close()
         results = sum(file.rows for file in store.files(result_table("q")))
-    full = BATCH * (load.batches - load.filling)
+    full = BATCH * (load.batches - chain.filling)
     return Run(
         plan=str(offer),
         predicted=offer.total.cpu,
         cpu=used / full,
-        ms=median(took[load.filling :]),
-        rate=full * load.rate * len(STREAMS) / elapsed,
+        ms=median(took[chain.filling :]),
+        rate=chain.tuples * (load.batches - chain.filling) / elapsed,
         results=results,
     )
 
 
 def _cpu() -> float:
     return cpu_seconds() + sum(map(cpu_seconds, java()))
-
-
-def _read(file: Path) -> pa.Table:
-    return pq.read_table(file)
-
-
-def _spark() -> tuple[Executor, Input]:
-    from jobs.engine.executors.spark import SparkExecutor
-    from jobs.spark import session
-
-    spark = session("orders")
-    return SparkExecutor(spark), lambda file: spark.read.parquet(str(file))
-
-
-def _write(load: Load, directory: Path) -> None:
-    """A file for each stream and batch."""
-    directory.mkdir()
-    for at, (name, keys) in enumerate(STREAMS.items()):
-        random = np.random.default_rng(at)
-        count = load.rate * BATCH
-        for batch in range(load.batches):
-            begin = BEGAN + batch * BATCH * MICROSECONDS
-            times = begin + np.arange(count) * (BATCH * MICROSECONDS) // count
-            columns = {key: random.integers(load.values(key), size=count) for key in keys}
-            columns["v"] = random.integers(1000, size=count)
-            rows = pa.table(columns | {"ts": pa.array(times, pa.timestamp("us", "UTC"))})
-            for unused in (REASON, ROW):
-                rows = rows.append_column(unused, pa.nulls(count, pa.string()))
-            pq.write_table(rows, directory / f"{name}-{batch}.parquet")
 
 
 # --- figures -------------------------------------------------------------------------------------

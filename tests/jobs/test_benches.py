@@ -4,11 +4,12 @@ import json
 
 from jobs.cli import run
 from tests.bench.native_join import _quarters
-from tests.bench.orders import Load, asked, ranked
+from tests.bench.orders import Load
 
 
 def test_every_tree_without_a_cross_product_is_priced():
-    found = [str(offer) for offer in ranked(asked(30), Load(1000, 30, 40))]
+    load = Load(1000, 30, 40)
+    found = [str(offer) for offer in load.chain.ranked(load.values)]
     assert sorted(found) == sorted([
         "(((a b) c) d)", "((a (b c)) d)", "((a b) (c d))", "(a ((b c) d))", "(a (b (c d)))",
     ])  # fmt: skip

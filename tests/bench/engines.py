@@ -1,0 +1,45 @@
+"""The executors that a bench may choose from, each with its way to take the rows of a file."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from jobs.engine.executors import Executor
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.errors import InputError
+
+Input = Callable[[Path], Any]
+"""How an executor takes the rows of a file."""
+
+
+def open_engine(name: str) -> tuple[Executor, Input]:
+    """The executor of that name, new."""
+    return _ENGINES[name]()
+
+
+def check_engine(name: str) -> None:
+    """Whether there is one of that name."""
+    if name not in _ENGINES:
+        raise InputError(f"there is no engine {name!r}: {' or '.join(_ENGINES)}", "--engine")
+
+
+def _duckdb() -> tuple[Executor, Input]:
+    return DuckExecutor(writers=2), _read
+
+
+def _read(file: Path) -> pa.Table:
+    return pq.read_table(file)
+
+
+def _spark() -> tuple[Executor, Input]:
+    from jobs.engine.executors.spark import SparkExecutor
+    from jobs.spark import session
+
+    spark = session("bench")
+    return SparkExecutor(spark), lambda file: spark.read.parquet(str(file))
+
+
+_ENGINES: dict[str, Callable[[], tuple[Executor, Input]]] = {"duckdb": _duckdb, "spark": _spark}
