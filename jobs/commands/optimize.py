@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import show
-from jobs.commands.comparison import Run, report
 from jobs.commands.explain import draw
 from jobs.errors import InputError
 from jobs.words import unknown
 
 if TYPE_CHECKING:
+    from jobs.commands.comparison import Run
     from jobs.commands.task import Task
     from optimizer.memo import Offer
 
@@ -51,6 +51,8 @@ def optimize(  # noqa: PLR0913  # options, each by its name
         listed = [as_json(run) for run in runs]
         show.as_json(listed if strategy == ALL else listed[0])
     else:
+        from jobs.commands.comparison import report
+
         report(runs, task)
         if svg is not None:
             show.note(f"The picture is in {svg}" if svg.suffix else f"The pictures are in {svg}")
@@ -79,8 +81,9 @@ def _task(workload: Path, job: Path | None, query: str | None) -> "Task":
     return from_workload(workload)
 
 
-def timed(strategy: str, task: "Task", limit: float | None) -> Run:
+def timed(strategy: str, task: "Task", limit: float | None) -> "Run":
     """Run one search; the clock is read here, as the optimizer has none."""
+    from jobs.commands.comparison import Run
     from optimizer.search import search
 
     with show.progress(f"{strategy} over {len(task.query.aliases)} streams") as told:
@@ -90,7 +93,7 @@ def timed(strategy: str, task: "Task", limit: float | None) -> Run:
         return Run(found, perf_counter() - begun)
 
 
-def as_json(run: Run) -> dict[str, Any]:
+def as_json(run: "Run") -> dict[str, Any]:
     """The result in the form that scripts rely on."""
     found, total = run.found, run.found.chosen.total
     return {
@@ -125,7 +128,7 @@ def _check_svg(path: Path | None, names: Sequence[str]) -> None:
         raise InputError(message, "--svg")
 
 
-def _draw(runs: Sequence[Run], path: Path, task: "Task") -> None:
+def _draw(runs: "Sequence[Run]", path: Path, task: "Task") -> None:
     for run in runs:
         one = path if path.suffix else path / f"{run.found.strategy}.svg"
         draw(run.found.chosen, one, title=f"{task.name}: {run.found.strategy}", budget=task.budget)
