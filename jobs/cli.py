@@ -17,6 +17,8 @@ from jobs.commands.bench import PASS_ON, bench
 from jobs.commands.demo import demo
 from jobs.commands.doctor import doctor
 from jobs.commands.explain import explain
+from jobs.commands.migrate import migrate
+from jobs.commands.migration import app as migration
 from jobs.commands.optimize import optimize
 from jobs.commands.run import run as run_job
 from jobs.commands.status import status
@@ -41,6 +43,8 @@ app.command()(demo)
 app.command(name="run")(run_job)
 app.command()(status)
 app.command()(verify)
+app.command()(migrate)
+app.add_typer(migration, name="migration")
 app.command()(explain)
 app.command()(optimize)
 app.command()(strategies)

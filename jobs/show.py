@@ -1,6 +1,7 @@
 """What people see in a terminal, and what programs read instead of it."""
 
 import json as json_text
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -24,6 +25,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 def as_json(data: Any) -> None:
     """One JSON document, and nothing else, on standard output."""
     typer.echo(json_text.dumps(data, indent=2, allow_nan=False))
+
+
+def is_asked() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty() and out.is_terminal
 
 
 def error(problem: MidstreamError, *, json: bool) -> None:

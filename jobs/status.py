@@ -68,6 +68,7 @@ def status(file: Path, now: int) -> dict[str, Any]:
         "running": None if held is None else {"pid": held.pid, "since": held.since},
         "plan": "; ".join(plans.values()),
         "plans": plans,
+        "migration": _migration(last, now),
         "batch": last["batch"],
         "age_seconds": _seconds(now - last["finished"]),
         "ms": round(sum(last["ms"].values()), 1),
@@ -80,6 +81,15 @@ def status(file: Path, now: int) -> dict[str, Any]:
         "late": {name: _rows(storage / "late" / name) for name in last["streams"]},
         "rejected": {name: _rows(storage / "rejected" / name) for name in last["streams"]},
     }
+
+
+def _migration(last: Mapping[str, Any], now: int) -> dict[str, Any] | None:
+    """The one under way, as of the last batch; `part` is how much of its step is done."""
+    found = last.get("migration")
+    if not found:
+        return None
+    kept = {name: value for name, value in found.items() if name not in ("began", "step")}
+    return kept | {"step": found["step"] + 1, "for_seconds": _seconds(now - found["began"])}
 
 
 def moment(micros: int | None) -> str | None:

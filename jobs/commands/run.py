@@ -61,6 +61,10 @@ def summary(progress: "Progress") -> dict[str, Any]:
         "plans": plans,
         "results_of": dict(progress.results),
         "watermark": moment(progress.watermark),
+        "migrations": [
+            {name: event[name] for name in ("id", "query", "phase", "detail")}
+            for event in progress.events
+        ],
     }
 
 
@@ -68,7 +72,16 @@ def _line(batch: dict[str, Any]) -> None:
     typer.echo(dumps(batch))
 
 
+_HAPPENED = {"waiting": "accepted", "done": "cut over"}
+"""Phases that sound better as news."""
+
+
 def _say(batch: dict[str, Any]) -> None:
+    for event in batch["migrations"]:
+        news = _HAPPENED.get(event["phase"], event["phase"])
+        about = f": {event['detail']}" if event["detail"] else ""
+        line = Text.assemble(("migration    ", "bold"), f"{event['id']} {news}{about}")
+        show.out.print(line, soft_wrap=True)
     aside = "".join(f"  {batch[kind]:,} {kind}" for kind in ("late", "rejected") if batch[kind])
     show.out.print(
         Text.assemble(

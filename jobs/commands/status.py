@@ -48,6 +48,8 @@ def _show(found: dict[str, Any]) -> None:
         f"watermark {found['watermark'] or 'not yet known'}"
         + (f", {_ago(found['lag_seconds'])} behind the clock" if found["watermark"] else "")
     )
+    if found["migration"]:
+        show.plain(_migrates(found["migration"]))
     show.heading("queries")
     show.table(
         ("query", "plan", "results/s"),
@@ -71,6 +73,16 @@ def _show(found: dict[str, Any]) -> None:
             for s in found["states"]
         ],
         right="rows bytes ms",
+    )
+
+
+def _migrates(migration: dict[str, Any]) -> str:
+    """The migration under way, in a line."""
+    part = f", {100 * migration['part']:.0f} % of it" if migration["part"] else ""
+    return (
+        f"migration {migration['id']} of {migration['query']} by {migration['strategy']}: "
+        f"{migration['phase']}, step {migration['step']} of {migration['steps']}{part}, "
+        f"for {_ago(migration['for_seconds'])}"
     )
 
 

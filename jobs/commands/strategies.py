@@ -10,7 +10,10 @@ from rich.text import Text
 
 from jobs import show
 
-REGISTRIES = {"search": "optimizer.search:SEARCHES"}
+REGISTRIES = {
+    "search": "optimizer.search:SEARCHES",
+    "migration": "optimizer.migration:MIGRATIONS",
+}
 """A kind of strategy, and the registry that lists them."""
 
 COMPOSED = {
@@ -21,7 +24,7 @@ COMPOSED = {
 
 
 def strategies(*, json: show.Json = False) -> None:
-    """List the strategies that optimize and reoptimize can use."""
+    """List the strategies that optimize, reoptimize and migrate can use."""
     kinds = {kind: {name: line(kind, name) for name in registry(kind)} for kind in REGISTRIES}
     if json:
         show.as_json(kinds)

@@ -43,13 +43,13 @@ class Task:
         memo = self.memo()
         return price(build(self.query, _ordered(tree, memo).tree), memo.estimator)
 
-    def plan(self, text: str) -> Tree:
-        """A plan of the query in the short notation, as `--plan` gives it."""
+    def plan(self, text: str, where: str = "--plan") -> Tree:
+        """A plan of the query in the short notation, as an option gives it."""
         try:
             tree = parse(text)
             build(self.query, tree)
         except PlanError as error:
-            raise InputError(str(error), "--plan") from None
+            raise InputError(str(error), where) from None
         return tree
 
 

@@ -299,6 +299,7 @@ class Engine:
             queries={name: fingerprint(plan.query) for name, plan in self.plans.items()},
             ms={phase: round(batch.took[phase], 3) for phase in _PHASES},
             migration=self._migration(batch, wrong),
+            events=batch.decision.events,
             finished=self._clock(),
         )
 

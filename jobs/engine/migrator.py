@@ -369,13 +369,7 @@ class Migrator:
     def _steps(self, request: Request, here: _Boundary) -> tuple[Step, ...]:
         if why := self._unfit(request, here):
             raise Refused(why)
-        others = [plan for name, plan in here.plans.items() if name != request.query]
-        available: dict[str, int] = {}
-        for plan in others:
-            for key, kept in Kept.of(plan).retention.items():
-                available[key] = max(kept, available.get(key, 0))
-        partial = {key: query for key, (query, _) in here.partial.items()}
-        context = Context(available, partial, request.query)
+        context = context_of(request.query, here.plans, here.partial)
         new = _plan(request, here.plans)
         return with_proof(
             MIGRATIONS[request.strategy](here.plans[request.query], new, context), request.proof
@@ -493,6 +487,18 @@ class Migrator:
         self.store.commit(table, files, at, writer=_writer(m))
         self.states.add(fill.state, relation, files, m.boundary)
         self.executor.release()
+
+
+def context_of(
+    query: str, plans: Mapping[str, Plan], partial: Mapping[str, tuple[str, int]]
+) -> Context:
+    """What a job keeps besides the states of one query."""
+    available: dict[str, int] = {}
+    for name, plan in plans.items():
+        if name != query:
+            for key, kept in Kept.of(plan).retention.items():
+                available[key] = max(kept, available.get(key, 0))
+    return Context(available, {key: owner for key, (owner, _) in partial.items()}, query)
 
 
 def mark(plan: Plan) -> str:

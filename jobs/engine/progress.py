@@ -36,6 +36,11 @@ class Decision:
     events: Sequence[Mapping[str, Any]] = ()
     """What has just become of migrations."""
 
+    @classmethod
+    def from_text(cls, content: str) -> "Decision":
+        """What a row of the table holds."""
+        return cls(**loads(content))
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -80,6 +85,8 @@ class Progress:
     """How long the phases of the batch took."""
     migration: Mapping[str, Any] | None = None
     """The migration under way, in figures for those who watch it."""
+    events: Sequence[Mapping[str, Any]] = ()
+    """What became of migrations before the batch."""
     finished: int = 0
     """When the batch was done, by the job's clock."""
 

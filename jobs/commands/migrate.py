@@ -1,0 +1,223 @@
+"""`midstream migrate`: what a change of plan would do, and the request for it."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import time_ns
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from jobs import show
+from jobs.commands.run import JobFile
+from jobs.errors import InputError, RefusedError
+
+if TYPE_CHECKING:
+    from jobs.proposals import Proposal
+    from optimizer.migration.preview import Line, Preview, Rebuilt
+
+Row = list[str | Text]
+
+Strategy = Annotated[
+    str, typer.Option(help="auto, or one of `midstream strategies`.", metavar="NAME")
+]
+Proof = Annotated[int, typer.Option(min=0, help="For so many batches both plans must agree first.")]
+Hold = Annotated[bool, typer.Option("--hold", help="Build everything, cut over when released.")]
+AtBatch = Annotated[int | None, typer.Option(min=0, help="Begin before that batch, not earlier.")]
+Limit = Annotated[
+    str | None, typer.Option(help="Give up after that long, such as 10m.", metavar="TIME")
+]
+Before = Annotated[
+    str, typer.Option(help="Run this before the cut-over; if it fails, abort.", metavar="CMD")
+]
+After = Annotated[str, typer.Option(help="Run this after the end.", metavar="CMD")]
+Reason = Annotated[str, typer.Option(help="Why, for those who read it later.", metavar="TEXT")]
+Workload = Annotated[
+    Path | None, typer.Option(help="Rates and selectivities; otherwise as the job's tables show.")
+]
+Svg = Annotated[Path | None, typer.Option(help="Draw what changes into this file.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would happen.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Follow it to its end.")]
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """What to do with a proposal besides showing it."""
+
+    dry_run: bool
+    yes: bool
+    watch: bool
+    json: bool
+    svg: Path | None = None
+
+
+def migrate(  # noqa: PLR0913  # options, each by its name
+    file: JobFile,
+    plan: Annotated[
+        str,
+        typer.Argument(
+            metavar="PLAN", show_default=False,
+            help="The plan to change to, such as '((b c) a)', or a file of `explain --json`.",
+        ),
+    ],
+    *,
+    query: Annotated[str | None, typer.Option(help="Which of the job's queries.")] = None,
+    strategy: Strategy = "auto",
+    proof: Proof = 0,
+    hold: Hold = False,
+    at_batch: AtBatch = None,
+    limit: Limit = None,
+    before: Before = "",
+    after: After = "",
+    reason: Reason = "",
+    workload: Workload = None,
+    svg: Svg = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    watch: Watch = False,
+    json: show.Json = False,
+) -> int:  # fmt: skip
+    """Change the plan of a running job: first a dry run, then, if you agree, the request."""
+    from jobs import specs
+    from jobs.engine.requests import Request
+    from jobs.proposals import Subject, wanted
+
+    wish = Request(
+        id="", at=0, strategy=strategy, proof=proof, hold=hold, at_batch=at_batch,
+        limit=micros(limit), before=before, after=after, reason=reason,
+    )  # fmt: skip
+    subject = Subject.of(specs.load(file), query, workload)
+    proposal = subject.propose(wish, wanted(plan, subject))
+    return conduct(file, proposal, Conduct(dry_run, yes, watch, json, svg))
+
+
+def micros(length: str | None) -> int | None:
+    """A length of time as people write it; `10m` are minutes."""
+    if length is None:
+        return None
+    from optimizer.query import QueryError
+    from optimizer.sql import parse_duration
+
+    try:
+        return parse_duration(f"{length}in" if length.endswith("m") else length)
+    except QueryError as error:
+        raise InputError(str(error), "--limit") from None
+
+
+def conduct(file: Path, proposal: "Proposal", how: Conduct) -> int:
+    """Show a proposal and, if that is wanted, ask the job for it."""
+    if how.svg is not None:
+        _draw(proposal, how.svg)
+    if not how.json:
+        _show(proposal, how.svg)
+    if proposal.refusal:
+        if not how.json:
+            raise RefusedError(proposal.refusal)
+        show.as_json({"error": proposal.refusal, "where": ""} | proposal.to_json())
+        return RefusedError.code
+    if not _agreed(how):
+        if how.json:
+            show.as_json({"id": None} | proposal.to_json())
+        else:
+            show.note("This was a dry run, nothing has been asked for: --yes does it.")
+        return 0
+    return _request(file, proposal, how)
+
+
+def _agreed(how: Conduct) -> bool:
+    """Whether to go on: as told, or as the person at the terminal says."""
+    if how.dry_run or how.yes or how.json:
+        return how.yes and not how.dry_run
+    return show.is_asked() and typer.confirm("Migrate?")
+
+
+def _request(file: Path, proposal: "Proposal", how: Conduct) -> int:
+    from jobs.commands.migration import follow
+    from jobs.engine.requests import ask
+    from jobs.migrations import Watched, new_id, user
+
+    watched, now = Watched.of(file), time_ns() // 1000
+    query = proposal.request.query
+    request = replace(proposal.request, id=new_id(now, query), at=now, by=user())
+    ask(watched.store, request)
+    if how.json:
+        end = follow(watched, request.id, quiet=True) if how.watch else {}
+        show.as_json({"id": request.id} | proposal.to_json() | {"status": end})
+        return 0 if not how.watch or end["phase"] == "done" else 1
+    show.out.print(Text.assemble("Asked for ", (request.id, "bold")), soft_wrap=True)
+    if not how.watch:
+        show.note(f"To follow it: midstream migration status {file} {request.id} --watch")
+        return 0
+    return 0 if follow(watched, request.id)["phase"] == "done" else 1
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def _draw(proposal: "Proposal", path: Path) -> None:
+    from jobs.commands.explain import write
+    from optimizer.picture import diff
+
+    title = f"{proposal.request.query}: what changes"
+    write(path, diff(proposal.old, proposal.new, title=title))
+
+
+def _show(proposal: "Proposal", svg: Path | None) -> None:
+    from optimizer.explain import cpu_text
+
+    request, old, new = proposal.request, proposal.old, proposal.new
+    show.out.print(
+        Text.assemble(
+            (request.query, "bold"), f": from {old.plan} to {new.plan} by ",
+            (request.strategy, "cyan"),
+        ),
+        soft_wrap=True,
+    )  # fmt: skip
+    show.plain(f"{proposal.reason[:1].upper()}{proposal.reason[1:]}.")
+    show.out.print()
+    show.table(("", "state", "rows", "made", "takes"), rows(proposal.preview), right="rows takes")
+    show.out.print()
+    show.plain(times(proposal))
+    show.plain(f"{cpu_text(old.total.cpu)} before, {cpu_text(new.total.cpu)} after.")
+    show.out.print()
+    for check in proposal.checks:
+        mark = Text("✓", "green") if check.ok else Text("✗" if check.fatal else "!", "yellow")
+        show.out.print(Text.assemble(mark, f" {check.text}"), soft_wrap=True)
+    if svg is not None:
+        show.note(f"The picture is in {svg}")
+
+
+def rows(found: "Preview") -> list[Row]:
+    """A line a state."""
+    from optimizer.explain import compact
+    from optimizer.migration.cost import spell
+
+    def line(word: str, style: str, one: "Line", made: str = "", takes: str = "") -> Row:
+        return [Text(word, style), one.state, compact(one.rows), made, takes]
+
+    kept = [line("keep", "green", one) for one in found.kept]
+    dropped = [line("drop", "red", one) for one in found.dropped]
+    rebuilt = [
+        line("rebuild", "yellow", one, _made(one), spell(one.seconds) if one.seconds else "")
+        for one in found.rebuilt
+    ]
+    return [*kept, *rebuilt, *dropped]
+
+
+def _made(one: "Rebuilt") -> str:
+    if one.how == "parallel":
+        return "both plans run"
+    only = ", for this query only" if one.partial else ""
+    return f"{one.how} {', '.join(one.sources)}{only}"
+
+
+def times(proposal: "Proposal") -> str:
+    """How long nothing comes out, and when the new plan runs."""
+    from optimizer.migration.cost import spell
+
+    effort, hold = proposal.preview.effort, proposal.request.hold
+    stop = f"The job stops for about {spell(effort.pause)}" if effort.pause else "The job goes on"
+    until = f"after about {spell(effort.lasts)}" if effort.lasts else "before the next batch"
+    over = "everything is ready to cut over" if hold else "the cut-over comes"
+    return f"{stop}; {over} {until}. A batch begins every {spell(proposal.batch)}."
