@@ -92,7 +92,7 @@ def rows(node: Node, split: Split | None = None) -> str:
     if isinstance(base, Join):
         return " UNION ALL ".join(_branches(base, node, predicates, split))
     if isinstance(base, Combine):
-        return combined(base, node, rows(base.input, split))
+        return combined(base, node, rows(base.input, split), predicates)
     if isinstance(base, Source):
         source = f"{quote(f'in_{base.stream.name}')} AS i"
         conditions = conditions_of(node, predicates, lambda c: f"i.{quote(c.name)}", split)
@@ -212,7 +212,7 @@ SLOT = "_slot"
 """The column of a group-by's state that says to which pane, or window, a row belongs."""
 
 
-def combined(node: Combine, outer: Node, below: str) -> str:
+def combined(node: Combine, outer: Node, below: str, predicates: Sequence[Predicate] = ()) -> str:
     """Tuples of one input, equal ones combined; `outer` says which columns are kept."""
     scope = inside(identity(node.input), "r")
     names = identity(outer)
@@ -224,8 +224,10 @@ def combined(node: Combine, outer: Node, below: str) -> str:
             value = _folded(aggregate, kind, scope, "1", node.input)
             column = _combined_column(node, aggregate, kind)
             made.append(f"{value} AS {quote(physical(names, column))}")
+    where = " AND ".join(f"({p.expression.sql(scope)})" for p in predicates)
+    source = f"({below}) AS r" + (f" WHERE {where}" if where else "")
     grouped = ", ".join(scope(key) for key in node.keys)
-    return f"SELECT {', '.join(keys + made)} FROM ({below}) AS r GROUP BY {grouped}"
+    return f"SELECT {', '.join(keys + made)} FROM {source} GROUP BY {grouped}"
 
 
 def _combined_column(node: Combine, aggregate: Aggregate, kind: str) -> ColumnRef:

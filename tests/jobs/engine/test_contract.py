@@ -9,8 +9,18 @@ from pyspark.sql import SparkSession
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
 from jobs.engine.store import DeltaStore, MemoryStore, Store
-from optimizer.plan import Plan, build, parse
-from tests.jobs.engine.cases import CASES, Case, trees
+from optimizer.plan import (
+    Emit,
+    GroupBy,
+    Join,
+    Plan,
+    Select,
+    Source,
+    build,
+    combine,
+    parse,
+)
+from tests.jobs.engine.cases import CASES, Case, trees, within
 from tests.jobs.engine.harness import (
     DELIVERIES,
     DISORDERED,
@@ -80,3 +90,29 @@ def _typed(field: pa.Field) -> tuple[str, pa.DataType]:
     if pa.types.is_decimal(field.type):
         return field.name, pa.decimal128(38, field.type.scale)
     return field.name, field.type
+
+
+def test_a_select_above_combined_tuples_counts():
+    """No search places it there; a plan given as JSON may."""
+    case = Case(
+        "late select",
+        "SELECT a.k, sum(b.i) AS total, window.end AS ends FROM a, b WHERE a.k = b.k AND a.j > 1"
+        " GROUP BY a.k, window(a.ts, '2 seconds')",
+        "SELECT a.k, sum(b.i)::BIGINT AS total,"
+        " time_bucket(INTERVAL 2 SECOND, a.ts) + INTERVAL 2 SECOND AS ends FROM a, b"
+        f" WHERE a.k = b.k AND a.j > 1 AND {within(2, 'a', 'b')}"
+        " GROUP BY a.k, ends HAVING epoch_us(ends) + 2000000 <= :closed",
+        2,
+    )
+    query = case.query
+    assert query.grouping is not None
+    (predicate,) = query.selects("a")
+    low = Select(combine(query, Source("a", query.streams["a"])), predicate)
+    parts = (low, Source("b", query.streams["b"]))
+    between = tuple(p for p in query.predicates if len(p.aliases) == 2)
+    join = Join(parts, between, query.bounds, ((1,), (0,)))
+    plan = Plan(query, Emit(GroupBy(join, query.grouping), query.output))
+    store = MemoryStore()
+    run(plan, store, DuckExecutor(), DELIVERIES[0])
+    check(case, plan, store, DELIVERIES[0])
+    assert store.load("out/q").num_rows
