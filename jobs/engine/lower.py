@@ -86,7 +86,7 @@ class Change:
 
     plan: Plan
     tracked: frozenset[str] = frozenset()
-    """States of that plan alone that batches maintain."""
+    """States of that plan alone that batches maintain; those that it shares are kept for both."""
     since: int | None = None
     """Both plans put out: the one to come what has no tuple older than this event time."""
     shown: bool = False
@@ -104,7 +104,8 @@ def lower(plans: Mapping[str, Plan], bucket: int, changes: Mapping[str, Change] 
     found = [o for plan in plans.values() for o in _inputs(plan, bucket)]
     for change in changes.values():
         split = None if change.since is None else Split(change.since, younger=True)
-        found += [o for o in _inputs(change.plan, bucket, split) if o.key in change.tracked]
+        wanted = change.tracked | {o.key for o in found}
+        found += [o for o in _inputs(change.plan, bucket, split) if o.key in wanted]
     for name, plan in plans.items():
         found += _groups(plan, bucket, changes.get(name))
     operators: dict[str, Operator] = {}

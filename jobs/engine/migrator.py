@@ -21,6 +21,7 @@ from jobs.engine.requests import (
     ABORT,
     MIGRATE,
     POSTPONE,
+    RELEASE,
     REQUESTS,
     Event,
     Request,
@@ -274,8 +275,10 @@ class Migrator:
         handled |= {request.id for request in self._waiting}
         running = self.migration.request.id if self.migration else ""
         for request in asked(self.store):
-            if request.id != running and request.id not in handled:
+            if request.id not in handled and request.id != running:
                 self._answer(request, here)
+            elif request.kind in (POSTPONE, RELEASE):
+                self._hold(request)
 
     def _answer(self, request: Request, here: _Boundary) -> None:
         if request.kind != MIGRATE:
@@ -310,8 +313,7 @@ class Migrator:
             self._waiting.remove(waiting)
             self._tell(waiting, "cancelled", here, request.reason, by=request.id)
         elif waiting is not None:
-            held = replace(waiting, hold=request.kind == POSTPONE)
-            self._waiting[self._waiting.index(waiting)] = held
+            self._hold(request)
         elif m is None or m.request.id != target:
             done = self._phases.get(target)
             why = f"{target} is {done} already" if done else f"there is no migration {target}"
@@ -322,6 +324,12 @@ class Migrator:
         else:
             self.migration = replace(m, held=request.kind == POSTPONE)
         self._tell(request, "done", here, f"{request.kind} {target}")
+
+    def _hold(self, request: Request) -> None:
+        """Postpone or release a migration that waits; another process has to be told once more."""
+        for at, waiting in enumerate(self._waiting):
+            if waiting.id == request.target:
+                self._waiting[at] = replace(waiting, hold=request.kind == POSTPONE)
 
     def _tell(
         self, request: Request, phase: str, here: _Boundary, detail: str = "", *, by: str = ""

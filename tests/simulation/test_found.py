@@ -10,9 +10,10 @@ from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.ingest import Ingest
 from jobs.engine.lower import lower
 from jobs.engine.microbatch import Engine, Job
+from jobs.engine.requests import POSTPONE, Request, ask, told
 from jobs.engine.store import MemoryStore
 from optimizer.identity import identity
-from optimizer.plan import Combine, GroupBy, build, parse, walk
+from optimizer.plan import Combine, GroupBy, build, parse, to_json, walk
 from optimizer.query import RESULT, WINDOW_END, Aggregate, ColumnRef, Expression
 from tests.optimizer.builders import between, counts, joined, ref, stream, total
 from tests.simulation.case import Row, relation
@@ -80,13 +81,58 @@ def test_a_sum_of_integers_is_one():
     assert store.load("out/q").schema.field("s").type == pa.int64()
 
 
-def _engine(store, query=None, **options):
+def test_a_state_that_both_plans_share_is_kept_for_either():
+    """The query that runs in parallel may need it for longer than the one that kept it so far."""
+    edges = [("a", "b"), ("b", "c")]
+    narrow, wide = (
+        joined("abc", edges, between("abc", {("a", "b"): (-1, 1), ("b", "c"): (0, longest)}))
+        for longest in (1, 9)
+    )
+    plans = {"narrow": build(narrow, parse("((a b) c)")), "wide": build(wide, parse("(a (b c))"))}
+    store = MemoryStore()
+    coming = to_json(build(wide, parse("((a b) c)")).root)
+    engine = _engine(store, plans=plans)
+    times = [("abc", 0), ("abc", 1), ("ab", 9), ("abc", 14), ("c", 17)]
+    for number, (names, time) in enumerate(times):
+        if number == 2:
+            ask(store, Request("m", 0, query="wide", plan=coming, strategy="parallel-track"))
+        engine.run(number, _at(names, time) | dict.fromkeys(set("abc") - set(names), _rows([])))
+    assert [event.phase for event in told(store)][-1] == "done"
+    assert store.load("out/wide").num_rows == 10
+
+
+def test_a_restart_does_not_forget_who_is_to_wait():
+    """A migration that was postponed before it began is as good as asked for with `hold`."""
+    store = MemoryStore()
+    query = joined("abc", [("a", "b"), ("b", "c")])
+    plans = {"q": build(query, parse("((a b) c)"))}
+    coming = to_json(build(query, parse("(a (b c))")).root)
+    ask(store, Request("m", 0, query="q", plan=coming, strategy="moving-state", at_batch=2))
+    ask(store, Request("p", 1, POSTPONE, "m"))
+    for number in range(4):
+        engine = _engine(store, plans=plans)
+        engine.run(number, _at("abc", number))
+    assert told(store)[-1].phase == "ready"
+
+
+def _engine(store, query=None, plans=None, **options):
     plan = build(query, parse("a")) if query else build(joined("ab", [("a", "b")]), parse("(a b)"))
-    streams = {one.name: Ingest(one) for one in plan.query.streams.values()}
+    plans = plans or {"q": plan}
+    streams = {s.name: Ingest(s) for one in plans.values() for s in one.query.streams.values()}
     clock = count(100 * SECOND)
-    return Engine(Job("j", streams, {"q": plan}), store, DuckExecutor(), clock.__next__, **options)
+    job = Job("j", streams, plans, bucket=SECOND)
+    return Engine(job, store, DuckExecutor(), clock.__next__, **options)
 
 
 def _input(rows):
     made = [Row((n, n, n, SECOND + n)) for n in range(rows)]
     return {name: relation(stream(name, "k", "v", "w"), made) for name in "ab"}
+
+
+def _at(names, time):
+    """A tuple of each stream at that second."""
+    return {name: _rows([Row((0, time, 0, time * SECOND))], name) for name in names}
+
+
+def _rows(rows, name="a"):
+    return relation(stream(name, "k", "v", "w"), rows)
