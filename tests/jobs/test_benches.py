@@ -3,6 +3,9 @@
 import json
 
 from jobs.cli import run
+from optimizer.migration import MIGRATIONS
+from tests.bench.chain import Chain
+from tests.bench.migration.change import scenario
 from tests.bench.native_join import _quarters
 from tests.bench.orders import Load
 
@@ -34,6 +37,26 @@ def test_status_is_timed_beside_an_empty_program(capsys):
     assert run(["bench", "status", "--batches", "2", "--runs", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["status_ms"] > found["python_ms"] > 0
+
+
+def test_migrations_are_timed(capsys, tmp_path):
+    small = ["--rate", "20", "--window", "10", "--streams", "3", "--runs", "1"]
+    parts = ["--part", "silence,window", "--windows", "4,6", "--figures", str(tmp_path)]
+    assert run(["bench", "migration", *small, *parts, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["parts"]
+    assert found["silence"]["strategies"].keys() == MIGRATIONS.keys()
+    assert found["silence"]["strategies"]["parallel-track"]["event_seconds"] == 20
+    assert [point["parallel_track_s"] for point in found["window"]["points"]] == [10, 12]
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "migration-silence.svg", "migration-window.svg",
+    }  # fmt: skip
+
+
+def test_a_change_of_selectivities_is_answered():
+    found = scenario(Chain(3, 10, 20), "duckdb", 5, "moving-state", 8, (3,))
+    assert (found["requests"], found["cut_overs"]) == ([5], [5])
+    assert found["same_results"]
+    assert len(found["with"]["state_rows"]) == 8
 
 
 def test_quarters_show_what_grows():

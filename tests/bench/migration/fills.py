@@ -1,0 +1,70 @@
+"""What fills take, as estimated and as measured; and what the estimate is short of here."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from optimizer.migration import MIGRATIONS
+from optimizer.migration.cost import Effort, Figures, effort
+from optimizer.migration.matching import Context
+from optimizer.plan import Plan
+from optimizer.window import MICROSECONDS
+from tests.bench.chain import Chain, Values
+from tests.bench.migration.run import Setup, Wish, scratch, travel
+from tests.bench.unit_costs import Fit, fit
+
+MOVING = "moving-state"
+
+
+@dataclass(frozen=True)
+class Move:
+    """A migration by moving state: seconds of each fill, estimated and measured."""
+
+    estimated: tuple[float, ...]
+    measured: tuple[float, ...]
+
+    @property
+    def seconds(self) -> float:
+        """What it took."""
+        return sum(self.measured)
+
+    def predicted(self, fitted: Fit) -> float:
+        """What it should take on this machine."""
+        costs = fitted.costs
+        return sum(costs["fill"] + costs["second"] * seconds for seconds in self.estimated)
+
+
+def move(chain: Chain, values: Values, plans: tuple[Plan, Plan], engine: str, runs: int) -> Move:
+    """There and back again, so many times; the median of each fill counts."""
+    old, new = plans
+    begins = chain.filling + 2
+    wishes = {begins + at: Wish(MOVING, (new, old)[at % 2]) for at in range(2 * runs - 1)}
+    with scratch() as directory:
+        count = begins + len(wishes)
+        chain.write(directory / "data", [values] * count)
+        trip = travel(Setup(chain, engine, directory / "data", count), old, wishes)
+    fills = predict(MOVING, plans, chain, values, trip.held).fills
+    return Move(
+        tuple(fill.seconds for fill in fills),
+        tuple(median(s for key, s in trip.fills if key == fill.step.state) for fill in fills),
+    )
+
+
+def predict(
+    strategy: str,
+    plans: tuple[Plan, Plan],
+    chain: Chain,
+    values: Values,
+    held: Mapping[str, float],
+    lateness: int = 0,
+) -> Effort:
+    """What the product would say beforehand."""
+    figures = Figures(chain.workload(values), held, lateness * MICROSECONDS)
+    return effort(MIGRATIONS[strategy](*plans, Context()), *plans, figures)
+
+
+def calibrate(moves: Iterable[Move]) -> Fit:
+    """What a fill takes besides its work (a table, a commit), and a second of estimated work."""
+    pairs = [pair for one in moves for pair in zip(one.estimated, one.measured, strict=True)]
+    work = [(1.0, estimated) for estimated, _ in pairs]
+    return fit(("fill", "second"), work, [measured for _, measured in pairs])

@@ -1,0 +1,84 @@
+"""How long results are missing, by strategy; and what was predicted."""
+
+from dataclasses import asdict, replace
+from statistics import median
+from typing import Any
+
+from optimizer.migration import MIGRATIONS
+from optimizer.plan import Plan
+from tests.bench.chain import Chain
+from tests.bench.migration.fills import MOVING, calibrate, move, predict
+from tests.bench.migration.run import USUAL, Setup, Trip, Wish, scratch, travel
+
+PARTNERS = {3: (5.0, 0.2), 4: (5.0, 1.0, 0.2)}
+"""How many tuples of a window a tuple meets on each key; the plan that runs is for the reverse."""
+
+SMALLER = (4, 2)
+"""Estimates are calibrated at these fractions of the rate."""
+
+
+def plans(chain: Chain) -> tuple[Plan, Plan]:
+    """The best one for the reverse of how tuples meet, and the best one."""
+    partners = PARTNERS[chain.count]
+    old, new = (chain.ranked(chain.values(p))[0].plan for p in (partners[::-1], partners))
+    return old, new
+
+
+def silence(chain: Chain, engine: str, lateness: int, runs: int) -> dict[str, Any]:
+    """Every strategy over the same batches, and none."""
+    values, both = chain.values(PARTNERS[chain.count]), plans(chain)
+    smaller = [replace(chain, rate=max(1, chain.rate // part)) for part in SMALLER]
+    fitted = calibrate(
+        move(one, one.values(PARTNERS[one.count]), plans(one), engine, runs) for one in smaller
+    )
+    begins = chain.filling + USUAL
+    count = begins + 3 * (-(-(chain.window + lateness) // chain.batch) + 1)
+    strategies: dict[str, Any] = {}
+    with scratch() as directory:
+        chain.write(directory / "data", [values] * count)
+        setup = Setup(chain, engine, directory / "data", count, lateness)
+        calm = travel(setup, both[0], {})
+        for name in MIGRATIONS:
+            trip = travel(setup, both[0], {begins: Wish(name, both[1])})
+            said = predict(name, both, chain, values, trip.held, lateness)
+            strategies[name] = _outcome(trip, begins, chain) | {
+                "same_results": trip.results == calm.results,
+                "predicted_lasts_s": said.lasts,
+            }
+            if name == MOVING:
+                predicted = sum(
+                    fitted.costs["fill"] + fitted.costs["second"] * f.seconds for f in said.fills
+                )
+                strategies[name] |= {"predicted_ms": 1000 * predicted}
+    return {
+        "plans": [str(plan) for plan in both],
+        "partners": list(PARTNERS[chain.count]),
+        "results": calm.results[0],
+        "calibration": asdict(fitted),
+        "begins": begins,
+        "strategies": strategies,
+    }
+
+
+def _outcome(trip: Trip, begins: int, chain: Chain) -> dict[str, Any]:
+    """Of the batches from the first one that a migration touches to the first one of the new plan.
+
+    Moving states is over before the first of them; the others are slower while it goes on.
+    """
+    usual = trip.usual(begins)
+    during = [beat.gap for beat in trip.beats[begins : trip.done + 1]]
+    after = [beat.gap for beat in trip.beats[trip.done + 1 :]]
+    return {
+        "usual_ms": 1000 * usual,
+        "longest_ms": 1000 * max(during),
+        "longest_to_usual": max(during) / usual,
+        "median_to_usual": median(during) / usual,
+        "after_ms": 1000 * median(after),
+        "fills_ms": 1000 * sum(seconds for _, seconds in trip.fills),
+        "slices": len(trip.fills),
+        "longest_slice_ms": 1000 * max((seconds for _, seconds in trip.fills), default=0.0),
+        "batches": trip.done - begins,
+        "event_seconds": (trip.done - begins) * chain.batch,
+        "rebuilt": trip.rebuilt,
+        "gaps_ms": [1000 * beat.gap for beat in trip.beats],
+    }

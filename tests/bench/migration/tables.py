@@ -1,0 +1,94 @@
+"""What was measured, for a terminal."""
+
+from statistics import median
+from typing import Any
+
+from jobs import show
+
+
+def table(name: str, part: dict[str, Any]) -> None:
+    """One part of the benchmark."""
+    {"silence": _silence, "window": _growth, "rate": _growth, "time": _time}[name](part)
+
+
+def _silence(part: dict[str, Any]) -> None:
+    old, new = part["plans"]
+    show.plain(
+        f"{old} -> {new}, partners {part['partners']}, {part['results']:,} results\n"
+        "ms between the commits of two batches' results: usual, longest while it migrates and its "
+        "ratio, that of the median, after\n"
+    )
+    columns = (
+        "strategy", "usual", "longest", "ratio", "median", "after", "fills", "predicted", "slices",
+        "batches", "rebuilt", "same",
+    )  # fmt: skip
+    rows = []
+    for strategy, one in part["strategies"].items():
+        predicted = f"{one['predicted_ms']:,.0f}" if "predicted_ms" in one else ""
+        rows.append(
+            (
+                strategy,
+                f"{one['usual_ms']:,.0f}",
+                f"{one['longest_ms']:,.0f}",
+                f"{one['longest_to_usual']:.2f}",
+                f"{one['median_to_usual']:.2f}",
+                f"{one['after_ms']:,.0f}",
+                f"{one['fills_ms']:,.0f}",
+                predicted,
+                str(one["slices"]),
+                str(one["batches"]),
+                f"{one['rebuilt']:,}",
+                "yes" if one["same_results"] else "NO",
+            )
+        )
+    show.table(columns, rows, right=" ".join(columns[1:-1]))
+    costs = part["calibration"]["costs"]
+    show.plain(
+        f"\npredicted: {1000 * costs['fill']:.0f} ms a fill and {costs['second']:.2f} times the "
+        "estimate, fitted at smaller rates"
+    )
+
+
+def _growth(part: dict[str, Any]) -> None:
+    show.heading(f"{' -> '.join(part['trees'])} against the {part['against']}")
+    columns = (
+        part["against"], "T_MS ms", "Zhu", "ours", "T_PT s", "2W (Zhu)", "W + lateness",
+    )  # fmt: skip
+    rows = [
+        (
+            str(point[part["against"]]),
+            f"{point['moving_state_ms']:,.1f}",
+            f"{point['zhu_moving_state_ms']:,.1f}",
+            f"{point['our_moving_state_ms']:,.1f}",
+            str(point["parallel_track_s"]),
+            f"{point['zhu_parallel_track_s']:g}",
+            f"{point['our_parallel_track_s']:g}",
+        )
+        for point in part["points"]
+    ]
+    show.table(columns, rows)
+
+
+def _time(part: dict[str, Any]) -> None:
+    show.heading(f"Selectivities that change every {part['every']} batches, {part['strategy']}")
+    columns = (
+        "changes", "without", "with", "gain", "rows", "cut-overs", "watching", "same",
+    )  # fmt: skip
+    rows = [
+        (
+            name,
+            f"{median(one['without']['tuples_per_second']):,.0f}",
+            f"{median(one['with']['tuples_per_second']):,.0f}",
+            f"{one['throughput_gain']:.2f}",
+            f"{one['state_ratio']:.2f}",
+            ", ".join(map(str, one["cut_overs"])) or "-",
+            f"{one['watching_ms']:.2f} ms, {one['watching_share']:.2%}",
+            "yes" if one["same_results"] else "NO",
+        )
+        for name, one in part["scenarios"].items()
+    ]
+    show.table(columns, rows)
+    show.plain(
+        "tuples per second, medians; throughput and rows of states, with migration to without, "
+        "from the first request on"
+    )
