@@ -181,6 +181,9 @@ class DeltaStore:
         )
 
     def load(self, table: str) -> pa.Table:
+        if table.startswith(_CONTROL):
+            empty = self.schema(table).empty_table()
+            return pa.concat_tables([empty, *map(_read, self.table(table).file_uris())])
         return self.table(table).to_pyarrow_table()
 
     def files(self, table: str) -> list[File]:
@@ -191,7 +194,7 @@ class DeltaStore:
         ]
 
     def newest(self, table: str) -> pa.Table:
-        return pq.read_table(max(self.table(table).file_uris()), partitioning=None)
+        return _read(max(self.table(table).file_uris()))
 
     def purge(self, table: str, cutoff: int) -> None:
         self.table(table).delete(f"{UNTIL} <= {cutoff}")
@@ -223,7 +226,8 @@ class DeltaStore:
         return sorted(str(log.parent.relative_to(self.root)) for log in found)
 
 
-_OUR_OWN = ("state/", "control/")
+_CONTROL = "control/"
+_OUR_OWN = ("state/", _CONTROL)
 """Tables that only the engine reads in the long run."""
 
 _PROPERTIES = {"delta.checkpointInterval": "10"}
@@ -234,6 +238,16 @@ _BRIEF = {
     "delta.deletedFileRetentionDuration": "interval 1 day",
 }
 """Their past is of no use for long, and a log remembers every file that was dropped since."""
+
+
+def _read(path: str) -> pa.Table:
+    """A file's rows, read by the time this returns.
+
+    Arrow's scanner, which everything else uses, may still be busy then, and a program that ends
+    just afterwards is aborted (apache/arrow 34314, 39862): a command that looks and is done would.
+    """
+    with pq.ParquetFile(path) as file:
+        return file.read()
 
 
 def _add(file: File, *, data_change: bool = True) -> AddAction:
