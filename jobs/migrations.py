@@ -4,7 +4,7 @@ Read and written by anyone, without Spark; the job answers between two batches.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from getpass import getuser
 from pathlib import Path
@@ -55,6 +55,10 @@ class Record:
     def phase(self) -> str:
         """Where it stands."""
         return next((e.phase for e in reversed(self.events) if e.phase in PHASES), REQUESTED)
+
+    def event(self, phase: str) -> Event:
+        """When it came to a phase."""
+        return next(event for event in self.events if event.phase == phase)
 
     @property
     def ended(self) -> bool:
@@ -112,17 +116,18 @@ def user() -> str:
 
 
 def plan_before(store: JobStore, record: Record) -> Mapping[str, Any] | None:
-    """The plan that ran until a migration cut over; none if there is no trace of it."""
-    over = next((event for event in record.events if event.phase == "done"), None)
-    if over is None:
-        return None
+    """The plan that runs, or ran until the migration ended; none if there is no trace of it."""
+    query = record.request.query
+    if not record.ended:
+        decision = latest(store)
+        return decision.plans.get(query) if decision else None
+    over = record.event(record.phase)
+    batch = over.batch - (over.phase == "done")
     decisions = store.load(DECISIONS)
-    earlier = decisions.filter(pc.equal(decisions.column("batch"), over.batch - 1)).to_pylist()
-    if not earlier:
-        return None
-    plans = Decision.from_text(earlier[-1]["content"]).plans
-    found: Mapping[str, Any] | None = plans.get(record.request.query)
-    return found
+    found = decisions.filter(pc.equal(decisions.column("batch"), batch)).to_pylist()
+    plans = Decision.from_text(found[-1]["content"]).plans if found else {}
+    plan: Mapping[str, Any] | None = plans.get(query)
+    return plan
 
 
 # --- status --------------------------------------------------------------------------------------
@@ -134,6 +139,8 @@ class Watched:
 
     storage: Path
     store: JobStore
+    _before: dict[tuple[str, str], Mapping[str, Any] | None] = field(default_factory=dict)
+    """The plan before a migration in its phase: looked up once, however often it is looked at."""
 
     @classmethod
     def of(cls, file: Path) -> "Watched":
@@ -176,11 +183,10 @@ class Watched:
 
     def _plans(self, record: Record) -> dict[str, str | None]:
         """From which plan to which."""
-        query, before = record.request.query, plan_before(self.store, record)
-        decision = latest(self.store)
-        if before is None and not record.ended and decision is not None:
-            before = decision.plans.get(query)
-        new = record.request.plan
+        known = record.request.id, record.phase
+        if known not in self._before:
+            self._before[known] = plan_before(self.store, record)
+        before, new = self._before[known], record.request.plan
         return {
             "from": notation(before) if before else None,
             "to": notation(new) if new else None,

@@ -201,7 +201,7 @@ class Subject:
         lateness = max(_micros(spec.lateness) for spec in self.running.job.streams.values())
         figures = Figures(self.task.workload, self.running.rows, lateness)
         context = context_of(name, self.running.plans, self.running.partial)
-        strategy, reason = wish.strategy, "as asked for"
+        strategy, reason = wish.strategy, ""
         try:
             check(old.plan, new.plan)
             if strategy == AUTO:
@@ -244,8 +244,8 @@ class Subject:
         if not total.within(budget):
             why = self.task.memo().binding(total)
             return Check(ok=False, text=f"the new plan is not within the budget: {why}")
-        known = "the budget" if budget != Budget() else "what a machine can do"
-        return Check(ok=True, text=f"the new plan is within {known}: {cpu_text(total.cpu)}")
+        known = "is within the budget" if budget != Budget() else "keeps up, and there is no budget"
+        return Check(ok=True, text=f"the new plan {known}: {cpu_text(total.cpu)}")
 
     def _disk(self, new: Priced, shown: Preview) -> Check:
         nodes, estimator = States.of(new.plan).nodes, Estimator(self.task.query, self.task.workload)

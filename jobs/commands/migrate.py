@@ -174,7 +174,8 @@ def _show(proposal: "Proposal", svg: Path | None) -> None:
         ),
         soft_wrap=True,
     )  # fmt: skip
-    show.plain(f"{proposal.reason[:1].upper()}{proposal.reason[1:]}.")
+    if proposal.reason:
+        show.plain(f"{proposal.reason[:1].upper()}{proposal.reason[1:]}.")
     show.out.print()
     show.table(("", "state", "rows", "made", "takes"), rows(proposal.preview), right="rows takes")
     show.out.print()

@@ -62,7 +62,7 @@ def summary(progress: "Progress") -> dict[str, Any]:
         "results_of": dict(progress.results),
         "watermark": moment(progress.watermark),
         "migrations": [
-            {name: event[name] for name in ("id", "query", "phase", "detail")}
+            {name: event[name] for name in ("id", "query", "phase", "strategy", "detail")}
             for event in progress.events
         ],
     }
@@ -72,15 +72,21 @@ def _line(batch: dict[str, Any]) -> None:
     typer.echo(dumps(batch))
 
 
+def _news(event: dict[str, Any]) -> str:
+    """What became of a migration, or of a request about one."""
+    if not event["strategy"] and event["phase"] == "done":
+        return f"{event['detail']}: as asked"
+    news = _HAPPENED.get(event["phase"], event["phase"])
+    return f"{event['id']} {news}" + (f": {event['detail']}" if event["detail"] else "")
+
+
 _HAPPENED = {"waiting": "accepted", "done": "cut over"}
 """Phases that sound better as news."""
 
 
 def _say(batch: dict[str, Any]) -> None:
     for event in batch["migrations"]:
-        news = _HAPPENED.get(event["phase"], event["phase"])
-        about = f": {event['detail']}" if event["detail"] else ""
-        line = Text.assemble(("migration    ", "bold"), f"{event['id']} {news}{about}")
+        line = Text.assemble(("migration    ", "bold"), _news(event))
         show.out.print(line, soft_wrap=True)
     aside = "".join(f"  {batch[kind]:,} {kind}" for kind in ("late", "rejected") if batch[kind])
     show.out.print(

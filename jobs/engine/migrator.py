@@ -338,7 +338,8 @@ class Migrator:
         self._events.append(
             Event(
                 request.id, request.query, phase, here.number, here.now, detail,
-                request.strategy, by, request.after if phase in ENDED else "",
+                request.strategy if request.kind == MIGRATE else "",
+                by, request.after if phase in ENDED else "",
             )
         )  # fmt: skip
 
