@@ -1,7 +1,7 @@
 """A case: a job, what its streams deliver, and where it is interrupted, all drawn from a seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from jobs.engine.microbatch import Job
 from jobs.engine.requests import Request
 from optimizer.query import Stream
 from tests.simulation import plans, queries, wishes
+from tests.simulation.faults import At
 from tests.simulation.queries import UNIT, Limits
 
 HOUR = 3_600_000_000
@@ -37,7 +38,7 @@ class Batch:
     rows: Mapping[str, tuple[Row, ...]]
     pause: int
     """How far the clock moves on before it."""
-    crashes: tuple[int, ...] = ()
+    crashes: tuple[At, ...] = ()
     """At which event each of its first attempts ends."""
     restart: bool = False
     """Whether another process takes over after it."""
@@ -58,6 +59,8 @@ class Case:
     began: int
     """What the clock says first, in microseconds."""
     batches: tuple[Batch, ...]
+    pace: int = 1
+    """How much time passes between two looks at the watch by which states are rebuilt."""
 
 
 def draw(seed: int, *, migrations: bool = False) -> Case:
@@ -65,8 +68,12 @@ def draw(seed: int, *, migrations: bool = False) -> Case:
     r = Random(seed)
     streams = [queries.stream(r, f"s{i}") for i in range(1, r.randrange(1, 5) + 1)]
     asked = {"q0": queries.ask(r, streams)}
+    while migrations and len(asked["q0"].query.inputs) == 1:
+        asked["q0"] = queries.ask(r, streams)
     if r.random() < 0.4:
         asked["q1"] = queries.like(r, asked["q0"]) if r.random() < 0.6 else queries.ask(r, streams)
+        if migrations:
+            asked["q1"] = replace(asked["q1"], query=queries.laxer(r, asked["q1"].query))
     job = Job(
         f"seed{seed}",
         {stream.name: _ingest(r, stream) for stream in streams},
@@ -75,10 +82,12 @@ def draw(seed: int, *, migrations: bool = False) -> Case:
     )
     most = ROWS[max(len(one.query.inputs) for one in asked.values())]
     began = r.choice([0, 1_700_000_000_000_000])
-    batches = _batches(r, job, began, most)
-    if migrations:
-        batches = tuple(wishes.wish(r, job, batches))
-    return Case(seed, job, {name: one.limits for name, one in asked.items()}, began, batches)
+    limits = {name: one.limits for name, one in asked.items()}
+    if not migrations:
+        return Case(seed, job, limits, began, _batches(r, job, began, most, r.randrange(2, 8)))
+    batches = _batches(r, job, began, 2 * most, r.randrange(3, 10))
+    asked_for = tuple(wishes.wish(r, job, batches))
+    return Case(seed, job, limits, began, asked_for, r.choice(wishes.PACES))
 
 
 def relation(stream: Stream, rows: Sequence[Row]) -> pa.Table:
@@ -105,8 +114,8 @@ def _ingest(r: Random, stream: Stream) -> Ingest:
     )
 
 
-def _batches(r: Random, job: Job, began: int, most: int) -> tuple[Batch, ...]:
-    count, speed = r.randrange(2, 8), r.randrange(1, 9)
+def _batches(r: Random, job: Job, began: int, most: int, count: int) -> tuple[Batch, ...]:
+    speed = r.randrange(1, 9)
     arrivals = {
         name: list(_arrivals(r, ingest, began, (count, speed, most)))
         for name, ingest in job.streams.items()

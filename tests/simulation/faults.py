@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 
 import pyarrow as pa
 
@@ -12,23 +13,38 @@ class Crash(BaseException):
     """The process is gone: nothing in the engine may catch this."""
 
 
+At = int | str
+"""An event: its number, a pattern of its name, or `A > B`, the first B after the first A."""
+
+THEN = " > "
+
+
 @dataclass
 class Crashes:
     """Counts what happens in an attempt, and ends it at the event that the case says."""
 
-    at: int | None = None
     trace: list[str] = field(default_factory=list)
-    _seen: int = 0
+    _left: int | None = None
+    _names: list[str] = field(default_factory=list)
 
-    def plan(self, at: int | None) -> None:
-        """Begin an attempt that ends at that event; `None` lets it live."""
-        self.at, self._seen = at, 0
+    def plan(self, at: At | None) -> None:
+        """Begin an attempt that ends at that event, if there is one; `None` lets it live."""
+        self._left = at if isinstance(at, int) else None
+        self._names = at.split(THEN) if isinstance(at, str) else []
 
     def __call__(self, event: str) -> None:
-        seen, self._seen = self._seen, self._seen + 1
-        if seen == self.at:
+        if self._is_due(event):
             self.trace.append(event)
             raise Crash(event)
+
+    def _is_due(self, event: str) -> bool:
+        if self._left is not None:
+            self._left -= 1
+            return self._left == -1
+        if self._names and fnmatch(event, self._names[0]):
+            del self._names[0]
+            return not self._names
+        return False
 
 
 @dataclass
@@ -59,6 +75,11 @@ class FaultyStore(MemoryStore):
         self.event(f"before merging files of {table}")
         super().merge(table, files, name)
         self.event(f"after merging files of {table}")
+
+    def drop(self, table: str) -> None:
+        self.event(f"before dropping {table}")
+        super().drop(table)
+        self.event(f"after dropping {table}")
 
     def load(self, table: str) -> pa.Table:
         self.event(f"before loading {table}")

@@ -1,9 +1,11 @@
 """Random plans of a query: any tree, any probe orders, selects at the source or further up."""
 
+from collections.abc import Mapping
 from random import Random
 
 from optimizer.plan import (
     Branch,
+    Combine,
     Emit,
     GroupBy,
     Join,
@@ -14,10 +16,12 @@ from optimizer.plan import (
     Select,
     Source,
     Tree,
+    applied_by,
     combine,
     still_needed,
+    walk,
 )
-from optimizer.query import Predicate, Query
+from optimizer.query import ColumnRef, Predicate, Query
 
 Waiting = tuple[Predicate, ...]
 """Selects that no operator has applied yet."""
@@ -86,3 +90,30 @@ def _pruned(query: Query, node: Node, waiting: Waiting) -> Node:
     needed = still_needed(query, node.aliases, node.columns)
     kept = tuple(sorted({*needed, *(read & set(node.columns))}))
     return node if kept == node.columns else Project(node, kept)
+
+
+def mirrored(node: Node, query: Query, names: Mapping[str, str]) -> Node:
+    """The same operators for a query that is alike under other names."""
+    below = [mirrored(part, query, names) for part in node.inputs]
+    match node:
+        case Source(alias):
+            return Source(names[alias], query.streams[names[alias]])
+        case Select(_, predicate):
+            renamed = predicate.rename(names)
+            return Select(below[0], renamed) if renamed in query.predicates else below[0]
+        case Project(_, kept):
+            return Project(below[0], tuple(sorted(ColumnRef(names[c.alias], c.name) for c in kept)))
+        case Combine():
+            return combine(query, below[0])
+        case Join(_, predicates, _, orders):
+            inside = {alias for part in below for alias in part.aliases}
+            bounds = query.bounds.restrict([a for a in query.aliases if a in inside])
+            return Join(tuple(below), tuple(p.rename(names) for p in predicates), bounds, orders)
+        case GroupBy():
+            return below[0]
+    top = below[0]
+    applied = {predicate for part in walk(top) for predicate in applied_by(part)}
+    for predicate in query.predicates:
+        if predicate not in applied:
+            top = Select(top, predicate)
+    return Emit(GroupBy(top, query.grouping) if query.grouping else top, query.output)

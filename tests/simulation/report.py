@@ -46,7 +46,8 @@ def _wish(case: Case, wish: Request) -> str:
         f", {name} {value}"
         for name, value in (
             ("proof", wish.proof), ("held", wish.hold), ("at batch", wish.at_batch),
-            ("limit", wish.limit),
+            ("limit", wish.limit), ("before", wish.before), ("after", wish.after),
+            ("made against", wish.base),
         )
         if value
     )  # fmt: skip

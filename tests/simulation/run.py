@@ -1,6 +1,6 @@
 """Runs a case with the engine's own code and says where it differs from what the oracle says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import loads
 from typing import ClassVar
@@ -10,16 +10,16 @@ import pyarrow as pa
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine, result_table
 from jobs.engine.progress import DECISIONS, PROGRESS, history, latest
-from jobs.engine.requests import MIGRATIONS, REQUESTS, ask, told
+from jobs.engine.requests import MIGRATIONS, REQUESTS, ask
 from jobs.engine.statements import physical
 from jobs.engine.states import table_of
 from jobs.engine.store import BATCH
 from jobs.engine.upkeep import Limits, tidy
 from optimizer.identity import identity, states
 from optimizer.plan import GroupBy, Join, Node, Plan, from_json, walk
-from tests.simulation import oracle
+from tests.simulation import oracle, promises, wishes
 from tests.simulation.case import Batch, Case, relation
-from tests.simulation.faults import Crash, Crashes, FaultyStore
+from tests.simulation.faults import At, Crash, Crashes, FaultyStore
 from tests.simulation.oracle import Bag
 from tests.simulation.queries import UNIT
 
@@ -83,6 +83,7 @@ class _Simulation:
         self.now = case.began
         self.engine: Engine | None = None
         self._job = case.job
+        self._pace = case.pace
 
     def carry_out(self, number: int, batch: Batch) -> None:
         """Deliver a batch until it is done."""
@@ -103,7 +104,7 @@ class _Simulation:
             self._attempt(number, inputs, None)
         self.events[-1], self.crashes.trace = self.crashes.trace, []
 
-    def _attempt(self, number: int, inputs: dict[str, pa.Table], at: int | None) -> bool:
+    def _attempt(self, number: int, inputs: dict[str, pa.Table], at: At | None) -> bool:
         """Whether the process lived to see the batch done."""
         self.crashes.plan(at)
         try:
@@ -126,6 +127,7 @@ class _Simulation:
                     self._clock,
                     step=self.crashes,
                     timer=self._timer,
+                    hook=self._hook,
                 )
             except Crash:
                 executor.close()
@@ -143,8 +145,13 @@ class _Simulation:
         return self.now
 
     def _timer(self) -> float:
-        self.now += 1
+        self.now += self._pace
         return self.now / UNIT
+
+    def _hook(self, command: str, about: Mapping[str, str]) -> None:
+        if command:
+            self.crashes(f"hook {about['MIDSTREAM_PHASE']}")
+            wishes.hook(command, about)
 
 
 class _Executor(DuckExecutor):
@@ -195,7 +202,7 @@ def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
         yield from _overdue(case, store, accounts.watermark)
     yield from _tables(case, simulation)
     yield from _copies(simulation)
-    yield from _mishaps(store)
+    yield from map(Difference, promises.broken(case, store))
 
 
 def _results(query: str, actual: pa.Table, expected: pa.Table) -> Iterator[Difference]:
@@ -313,13 +320,6 @@ def _tables(case: Case, simulation: _Simulation) -> Iterator[Difference]:
     known |= {f"{kind}/{stream}" for kind in ("late", "rejected") for stream in case.job.streams}
     if orphans := [table for table in simulation.store.tables() if table not in known]:
         yield Difference(f"tables that nobody reads: {', '.join(orphans)}")
-
-
-def _mishaps(store: FaultyStore) -> Iterator[Difference]:
-    """A migration ends early because somebody wants it, never by itself."""
-    for event in told(store):
-        if event.phase == "aborted" and event.detail and "not done within" not in event.detail:
-            yield Difference(f"migration {event.id} was aborted: {event.detail}")
 
 
 def _copies(simulation: _Simulation) -> Iterator[Difference]:

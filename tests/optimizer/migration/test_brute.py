@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,24 +11,13 @@ from optimizer.migration import MIGRATIONS
 from optimizer.migration.steps import Fill, How, Refused
 from optimizer.plan import (
     Branch,
-    Combine,
-    Emit,
-    GroupBy,
-    Join,
     Leaf,
-    Node,
     Plan,
     PlanError,
-    Project,
-    Select,
-    Source,
     Tree,
-    applied_by,
     build,
-    combine,
-    walk,
 )
-from optimizer.query import ColumnRef, Query, Stream
+from optimizer.query import Query, Stream
 from tests.optimizer.builders import random_tree
 from tests.optimizer.migration.job import Job, Rows
 from tests.simulation import plans, queries
@@ -55,33 +43,6 @@ def combined(r: Random, tree: Tree) -> Tree:
     return Branch(tuple(combined(r, part) for part in tree.parts), tree.orders)
 
 
-def mirrored(node: Node, query: Query, names: Mapping[str, str]) -> Node:
-    """The same operators for a query that is alike under other names."""
-    below = [mirrored(part, query, names) for part in node.inputs]
-    match node:
-        case Source(alias):
-            return Source(names[alias], query.streams[names[alias]])
-        case Select(_, predicate):
-            renamed = predicate.rename(names)
-            return Select(below[0], renamed) if renamed in query.predicates else below[0]
-        case Project(_, kept):
-            return Project(below[0], tuple(sorted(ColumnRef(names[c.alias], c.name) for c in kept)))
-        case Combine():
-            return combine(query, below[0])
-        case Join(_, predicates, _, orders):
-            inside = {alias for part in below for alias in part.aliases}
-            bounds = query.bounds.restrict([a for a in query.aliases if a in inside])
-            return Join(tuple(below), tuple(p.rename(names) for p in predicates), bounds, orders)
-        case GroupBy():
-            return below[0]
-    top = below[0]
-    applied = {predicate for part in walk(top) for predicate in applied_by(part)}
-    for predicate in query.predicates:
-        if predicate not in applied:
-            top = Select(top, predicate)
-    return Emit(GroupBy(top, query.grouping) if query.grouping else top, query.output)
-
-
 def next_plan(r: Random, name: str, job: Job, asked: Mapping[str, Query]) -> Plan:
     """Some plan; where two queries are alike, often that of the other."""
     query, others = asked[name], [other for other in asked if other != name]
@@ -89,7 +50,7 @@ def next_plan(r: Random, name: str, job: Job, asked: Mapping[str, Query]) -> Pla
         other = asked[others[0]]
         names = dict(zip(other.aliases, query.aliases, strict=True))
         with suppress(PlanError):
-            return Plan(query, mirrored(job.plans[others[0]].root, query, names))
+            return Plan(query, plans.mirrored(job.plans[others[0]].root, query, names))
     return some_plan(r, query)
 
 
@@ -101,13 +62,7 @@ def some_queries(r: Random) -> tuple[dict[str, Query], list[Stream]]:
         if r.random() < 0.5:
             asked.append(queries.like(r, asked[0]))
         if len(asked[0].query.aliases) > 1:
-            return {f"q{i}": laxer(r, one.query) for i, one in enumerate(asked)}, streams
-
-
-def laxer(r: Random, query: Query) -> Query:
-    """Perhaps with fewer selects, so that a query alike needs rows that this one does not."""
-    kept = tuple(p for p in query.predicates if len(p.aliases) == 2 or r.random() < 0.8)
-    return replace(query, predicates=kept)
+            return {f"q{i}": queries.laxer(r, one.query) for i, one in enumerate(asked)}, streams
 
 
 def batches(r: Random, streams: list[Stream], most: int) -> Iterator[tuple[Rows, int]]:
