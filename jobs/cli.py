@@ -10,7 +10,7 @@ from importlib.metadata import version as installed
 from typing import Annotated
 
 import typer
-from typer._click.exceptions import ClickException  # typer has no public name for its base
+from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer names neither
 
 from jobs import show
 from jobs.commands.bench import PASS_ON, bench
@@ -77,6 +77,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command line; the exit code."""
     try:
         return int(app(args=list(arguments), prog_name="midstream", standalone_mode=False) or 0)
+    except NoArgsIsHelpError:  # making it has shown the help
+        return InputError.code
     except (MidstreamError, ClickException, typer.Abort) as error:
         if os.environ.get(DEBUG) == "1":
             raise

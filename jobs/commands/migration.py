@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 EVERY = 0.5
 """Seconds between two looks."""
 
+STOPPED = "The job does not run: its next run will go on."
+
 app = typer.Typer(
     help="Follow a migration, hold it, release it, stop it, go back.", no_args_is_help=True
 )
@@ -179,8 +181,7 @@ def _answer(watched: "Watched", request: "Request", wait: float) -> "Event | Non
 
 def follow(watched: "Watched", id_: str, *, quiet: bool = False, known: int = 0) -> dict[str, Any]:
     """Print what happens to a migration until it ends; its last status."""
-    if not watched.running and not quiet:
-        show.note("The job does not run: its next run will go on.")
+    ran = True
     spinner = show.err.status("") if show.err.is_terminal and not quiet else nullcontext()
     with spinner as shown:
         while True:
@@ -191,6 +192,9 @@ def follow(watched: "Watched", id_: str, *, quiet: bool = False, known: int = 0)
             known = len(found["events"])
             if found["ended"]:
                 return found
+            if ran and not found["running"] and not quiet:
+                show.note(STOPPED)
+            ran = found["running"]
             if shown is not None:
                 shown.update(Text(stands(found)))
             sleep(EVERY)
@@ -227,7 +231,7 @@ def _show(found: dict[str, Any]) -> None:
         show.plain(f"because: {found['reason']}")
     show.plain(stands(found))
     if not found["ended"] and not found["running"]:
-        show.note("The job does not run: its next run will go on.")
+        show.note(STOPPED)
     if found["events"]:
         show.out.print()
     for event in found["events"]:

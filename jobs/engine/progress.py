@@ -109,14 +109,14 @@ def decided(store: Store, batch: int) -> Decision | None:
 
 def latest(store: Store) -> Decision | None:
     """The newest decision: of the last batch that is done, or of one that was interrupted."""
-    batch = store.last_batch(DECISIONS)
-    return decided(store, batch) if batch >= 0 else None
+    content = _newest(store, DECISIONS)
+    return Decision(**content) if content else None
 
 
 def last(store: Store) -> Progress:
     """The newest batch that is done."""
-    batch = store.last_batch(PROGRESS)
-    return _progress(_content(store, PROGRESS, batch)) if batch >= 0 else Progress()
+    content = _newest(store, PROGRESS)
+    return _progress(content) if content else Progress()
 
 
 def history(store: Store) -> list[Progress]:
@@ -128,9 +128,17 @@ def history(store: Store) -> list[Progress]:
 
 
 def _content(store: Store, table: str, batch: int) -> dict[str, Any]:
-    (row,) = store.newest(table).to_pylist()
-    if row["batch"] != batch:
+    content = _newest(store, table)
+    if content is None or content["batch"] != batch:
         raise LookupError(f"{table} has no row of batch {batch}")
+    return content
+
+
+def _newest(store: Store, table: str) -> dict[str, Any] | None:
+    """The last row, in one look: a job that runs may add another at any time."""
+    if store.last_batch(table) < 0:
+        return None
+    (row,) = store.newest(table).to_pylist()
     content: dict[str, Any] = loads(row["content"])
     return content
 

@@ -98,6 +98,13 @@ def test_the_runner_of_typer_works_too():
     assert (told.exit_code, json.loads(told.stdout)["plan"]) == (0, "((f b) c)")
 
 
+@pytest.mark.parametrize("words", [(), ("migration",)])
+def test_alone_shows_help(run: Run, words: tuple[str, ...]):
+    told = run(*words)
+    assert (told.code, told.err) == (2, "")
+    assert "Usage: midstream" in told.out
+
+
 def test_version(run: Run):
     told = run("--version")
     assert (told.code, told.out.split()[0]) == (0, "midstream")

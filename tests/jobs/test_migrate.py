@@ -19,8 +19,9 @@ from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine
-from jobs.engine.progress import Progress
+from jobs.engine.progress import DECISIONS, Decision, Progress, latest, record
 from jobs.engine.requests import Request, ask, asked
+from jobs.engine.store import MemoryStore
 from jobs.migrations import Record, Watched, new_id, remaining, share
 from optimizer.migration import MIGRATIONS
 from tests.bench import crash
@@ -422,9 +423,20 @@ def test_how_long_the_rest_takes():
     assert remaining([(30, 0.5)]) is None
 
 
+def test_a_look_while_the_job_decides(monkeypatch: pytest.MonkeyPatch):
+    """Between two questions to a table another row may come."""
+    store = MemoryStore()
+    for batch in range(2):
+        record(store, DECISIONS, Decision(batch, clock=batch))
+    monkeypatch.setattr(store, "last_batch", lambda _: 0)
+    decision = latest(store)
+    assert decision is not None
+    assert decision.batch == 1
+
+
 def test_a_request_that_nobody_has_read():
-    record = Record(Request("m", 0), (), ())
-    assert (record.phase, record.begun, record.ended) == ("requested", False, False)
+    made = Record(Request("m", 0), (), ())
+    assert (made.phase, made.begun, made.ended) == ("requested", False, False)
 
 
 # --- the real process ----------------------------------------------------------------------------
@@ -446,9 +458,9 @@ def test_a_running_job(tmp_path: Path):
     for _ in range(3):
         process.stdout.readline()
 
-    wish = ("migrate", str(file), "((o v) p)", "--query", "paid", "--strategy", "background")
+    wish = ("migrate", str(file), "((o p) v)", "--query", "paid", "--strategy", "background")
     done = midstream(*wish, "--proof", "1", "--yes", "--watch", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert json.loads(done.stdout)["status"]["phase"] == "done"
     assert json.loads(done.stdout)["checks"][0]["ok"]
     assert midstream(*wish, "--yes").returncode == 3
@@ -463,7 +475,7 @@ def test_a_running_job(tmp_path: Path):
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0
-    assert " cut over: ((o p) v) -> ((o v) p)" in said
-    assert "((o v) p)" in said.splitlines()[-1]
+    assert " cut over: ((o v) p) -> ((o p) v)" in said
+    assert "((o p) v); (o p)" in said.splitlines()[-1]
     verified = midstream("verify", str(file))
     assert verified.returncode == 0, verified.stdout + verified.stderr
