@@ -175,7 +175,7 @@ def the_pictures(stage: Stage) -> None:
         show.plain(f"  {path}")
     show.note(
         "A job that runs: midstream run docs/examples/orders.yaml --until-caught-up --batches 6, "
-        "then midstream verify. Still to come: changing its plan while it runs."
+        "then midstream verify. While one runs, midstream migrate changes its plan."
     )
 
 
