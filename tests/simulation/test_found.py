@@ -11,7 +11,7 @@ from jobs.engine.ingest import Ingest
 from jobs.engine.lower import lower
 from jobs.engine.microbatch import Engine, Job
 from jobs.engine.requests import POSTPONE, Request, ask, told
-from jobs.engine.store import MemoryStore
+from jobs.engine.store import DeltaStore, MemoryStore
 from optimizer.identity import identity
 from optimizer.plan import Combine, GroupBy, build, parse, to_json, walk
 from optimizer.query import RESULT, WINDOW_END, Aggregate, ColumnRef, Expression
@@ -113,6 +113,13 @@ def test_a_restart_does_not_forget_who_is_to_wait():
         engine = _engine(store, plans=plans)
         engine.run(number, _at("abc", number))
     assert told(store)[-1].phase == "ready"
+
+
+def test_half_a_removal_is_finished(tmp_path):
+    """The process died when a state's log was empty already."""
+    (tmp_path / "state/gone/_delta_log").mkdir(parents=True)
+    _engine(DeltaStore(tmp_path)).run(0, _input(3))
+    assert not (tmp_path / "state/gone").exists()
 
 
 def _engine(store, query=None, plans=None, **options):
