@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 CRASH_AT = "MIDSTREAM_CRASH_AT"
 """Tests name here the step at which this process kills itself: `commit:out/q@3` is in batch 3."""
 
-_SETTINGS: dict[str, str | int] = {
+SETTINGS: dict[str, str | int] = {
     "spark.sql.streaming.numRecentProgressUpdates": 1,
     # Spark's default asks `readlink` and `chmod` ten times for each file of the checkpoint, and
     # a process costs milliseconds; on a local disk, with one writer, a plain rename is as safe.
@@ -58,6 +58,7 @@ _SETTINGS: dict[str, str | int] = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+"""Of the session that runs a streaming query."""
 
 _POLL = 0.2
 """Seconds between two looks at the streaming query, at the sources and at the wish to stop."""
@@ -85,7 +86,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         if extent.until_caught_up and extent.batches is None:
             _must_end(inputs)
         store = job_store(job)
-        spark = session(f"midstream-{job.job}", **_SETTINGS)
+        spark = session(f"midstream-{job.job}", **SETTINGS)
         executor: Executor = (
             SparkExecutor(spark) if job.engine == "spark" else DuckExecutor(writers=2)
         )

@@ -5,21 +5,22 @@ a lazy view, an operator's rows are computed once by the write that must happen 
 else needs them reads the files back.
 """
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, lit
+from pyspark.sql.functions import col
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
-from jobs.engine.store import BATCH, UNTIL, File, Store
+from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store, put_partitions
 
 _SETTINGS = {
     # An invalid cast or a division by zero is NULL, as in the statements that DuckDB gets.
@@ -36,16 +37,7 @@ _SETTINGS = {
     # Many small files, and their names known: no listing by jobs, no task for each.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.files.openCostInBytes": "65536",
-    # A task keeps a file open for each partition instead of sorting its rows.
-    "spark.sql.maxConcurrentOutputFileWriters": "64",
 }
-
-_COMMITTER = {
-    "mapreduce.fileoutputcommitter.algorithm.version": "2",
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "compression": "snappy",
-}
-"""The files count when the store commits them: Spark's own ceremony may be short."""
 
 _WRITERS = 4
 """Jobs at once: enough to keep the cores busy while one job begins and another ends."""
@@ -110,13 +102,9 @@ class SparkExecutor:
         return pa.schema([pa.field(field.name, field.type) for field in fields])
 
     def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
-        # The batch's number comes after the coalescing, which ends a stage of generated code: code
-        # that differs from batch to batch would be compiled, and warmed up, in each of them.
-        rows = self._frame(relation).coalesce(self._cores)
-        if batch is not None:
-            rows = rows.withColumn(BATCH, lit(batch).cast("bigint"))
         location = _location(store, table)
-        future = self._pool.submit(_write, rows, location)
+        rows = self._frame(relation).coalesce(self._cores)
+        future = self._pool.submit(_write, rows, location, batch)
         if relation in self._computing:
             self._written[relation] = location, future
         return future.result
@@ -203,25 +191,44 @@ def _location(store: Store, table: str) -> Path:
     return location
 
 
-def _write(rows: DataFrame, location: Path) -> list[File]:
-    """Write rows into a directory of their own inside a table's."""
-    name = uuid4().hex
-    writer = rows.write.options(**_COMMITTER)
-    if UNTIL in rows.columns:
-        writer = writer.partitionBy(UNTIL)
-    writer.parquet((location / name).as_uri())
-    return [
-        file
-        for path in (location / name).rglob("*.parquet")
-        if (file := _file(path, location)).rows
-    ]
+def _write(rows: DataFrame, location: Path, batch: int | None) -> list[File]:
+    """Each task writes its rows through Arrow and says to which files.
+
+    Spark's own writer makes directories and renames for a commit that the store makes anyway, and
+    without Hadoop's native library starts a process for each of them.
+    """
+    written = rows.mapInArrow(partial(_write_part, location, batch), _FILES)
+    return [File(*row) for row in written.collect()]
 
 
-def _file(path: Path, location: Path) -> File:
-    _, is_partition, until = path.parent.name.partition(f"{UNTIL}=")
-    return File(
-        path.relative_to(location).as_posix(),
-        pq.read_metadata(path).num_rows,
-        path.stat().st_size,
-        int(until) if is_partition else None,
-    )
+_FILES = "path STRING, rows BIGINT, bytes BIGINT, until BIGINT"
+_FILES_OF_A_TASK = pa.schema(
+    [("path", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64()), ("until", pa.int64())]
+)
+
+_MOST = 1_000_000
+"""How many rows a task gathers before it writes them."""
+
+
+def _write_part(
+    location: Path, batch: int | None, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Runs in a task."""
+    store = DeltaStore(location.parent)
+    for rows in _gathered(batches):
+        if batch is not None:
+            number = pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows)
+            rows = rows.append_column(BATCH, number)  # noqa: PLW2901
+        files = [asdict(file) for file in put_partitions(store, location.name, rows)]
+        yield pa.RecordBatch.from_pylist(files, _FILES_OF_A_TASK)
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    gathered: list[pa.RecordBatch] = []
+    for batch in batches:
+        gathered.append(batch)
+        if sum(part.num_rows for part in gathered) >= _MOST:
+            yield pa.Table.from_batches(gathered)
+            gathered = []
+    if gathered:
+        yield pa.Table.from_batches(gathered)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from jobs.spark import session
+from jobs.streaming import SETTINGS
 from tests.bench.joins.workload import SCHEMA, Workload, write
 
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -28,7 +29,7 @@ KINDS: dict[str, dict[str, str]] = {
 
 def main(kind: str, workload: Workload, data: Path) -> dict[str, Any]:
     """Warm up with a little, then run all of it."""
-    spark = session(kind, **KINDS[kind], **{"spark.sql.shuffle.partitions": 2})
+    spark = session(kind, **SETTINGS, **KINDS[kind], **{"spark.sql.shuffle.partitions": 2})
     spark.sparkContext.setLogLevel("ERROR")
     with TemporaryDirectory(dir=data.parent) as warm:
         little = Workload(workload.shape, 10, 60, 2000)
