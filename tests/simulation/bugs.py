@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from jobs.engine import lower, microbatch, statements
+from jobs.engine import lower, microbatch, migrator, statements
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine
-from jobs.engine.store import File, MemoryStore
+from jobs.engine.migrator import Migration, Migrator
+from jobs.engine.progress import Decision, decided
+from jobs.engine.states import States
+from jobs.engine.store import File, MemoryStore, Store
 from tests.simulation.queries import UNIT
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -51,7 +54,7 @@ def purged_too_early(patch: pytest.MonkeyPatch) -> None:
 
 def never_purged(patch: pytest.MonkeyPatch) -> None:
     """States grow for ever."""
-    patch.setattr(Engine, "_purge", lambda *_: None)
+    patch.setattr(States, "purge", lambda *_: None)
 
 
 def lateness_is_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -123,6 +126,54 @@ def a_merged_file_stays(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(MemoryStore, "merge", merge)
 
+
+# --- of migrations -------------------------------------------------------------------------------
+
+
+def a_fill_is_repeated(patch: pytest.MonkeyPatch) -> None:
+    """Another process does not know which slices are there."""
+    lives: list[Engine] = []
+    begun = Engine.__init__
+
+    def begin(self: Engine, *arguments: Any, **options: Any) -> None:
+        lives.append(self)
+        begun(self, *arguments, **options)
+
+    patch.setattr(Engine, "__init__", begin)
+    patch.setattr(migrator, "_writer", lambda _: f"midstream-fill-{len(lives)}")
+
+
+def what_an_attempt_left_is_kept(patch: pytest.MonkeyPatch) -> None:
+    """States that nobody needs any more stay where they are."""
+    patch.setattr(States, "keep_only", lambda *_: None)
+
+
+def a_replay_forgets_the_cut_over(patch: pytest.MonkeyPatch) -> None:
+    """An interrupted batch goes on with the plan of the batch before it."""
+
+    def forgetful(store: Store, batch: int) -> Decision | None:
+        decision = decided(store, batch)
+        return decision and replace(decision, plans={})
+
+    patch.setattr(microbatch, "decided", forgetful)
+
+
+def a_failing_command_is_ignored(patch: pytest.MonkeyPatch) -> None:
+    """The cut-over does not wait for the command before it to succeed."""
+    real = Migrator._cut_over
+
+    def hasty(self: Migrator, m: Migration, here: Any) -> Any:
+        return real(self, replace(m, request=replace(m.request, before="")), here)
+
+    patch.setattr(Migrator, "_cut_over", hasty)
+
+
+MIGRATION_BUGS: tuple[Plant, ...] = (
+    a_fill_is_repeated,
+    what_an_attempt_left_is_kept,
+    a_replay_forgets_the_cut_over,
+    a_failing_command_is_ignored,
+)
 
 BUGS: tuple[Plant, ...] = (
     writes_are_repeated,

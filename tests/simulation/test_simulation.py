@@ -6,18 +6,29 @@ from dataclasses import replace
 import pytest
 
 from jobs.cli import run as command
+from optimizer.migration import MIGRATIONS as STRATEGIES
 from tests.bench.simulate import check
-from tests.simulation.bugs import BUGS, both_sides_count_what_is_new
+from tests.simulation.bugs import BUGS, MIGRATION_BUGS, both_sides_count_what_is_new
 from tests.simulation.case import draw
 from tests.simulation.run import run
 from tests.simulation.shrink import shrink
+from tests.simulation.wishes import PACES, POINTS
 
 SEEDS, PIECE = 240, 20
+MIGRATIONS = 40
+"""Seeds of schedules that change plans."""
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, PIECE))
 def test_every_schedule_ends_in_the_right_result(first):
     failures = [failure.report for seed in range(first, first + PIECE) if (failure := check(seed))]
+    assert not failures, "\n\n".join(failures)
+
+
+@pytest.mark.parametrize("first", range(0, MIGRATIONS, PIECE))
+def test_every_change_of_plans_is_without_effect(first):
+    seeds = range(first, first + PIECE)
+    failures = [failure.report for seed in seeds if (failure := check(seed, migrations=True))]
     assert not failures, "\n\n".join(failures)
 
 
@@ -27,10 +38,17 @@ def test_a_planted_bug_is_found(plant, monkeypatch):
     assert any(run(draw(seed)).differences for seed in range(SEEDS))
 
 
-def test_a_seed_is_always_the_same_case():
-    case = draw(7)
-    assert case == draw(7) != draw(8)
-    assert run(case) == run(draw(7))
+@pytest.mark.parametrize("plant", MIGRATION_BUGS, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_of_migrations_is_found(plant, monkeypatch):
+    plant(monkeypatch)
+    assert any(run(draw(seed, migrations=True)).differences for seed in range(MIGRATIONS))
+
+
+@pytest.mark.parametrize("migrations", [False, True])
+def test_a_seed_is_always_the_same_case(migrations):
+    case = draw(7, migrations=migrations)
+    assert case == draw(7, migrations=migrations) != draw(8, migrations=migrations)
+    assert run(case) == run(draw(7, migrations=migrations))
 
 
 def test_what_the_seeds_cover():
@@ -42,6 +60,16 @@ def test_what_the_seeds_cover():
     assert any(len(case.job.plans) == 2 for case in cases), "two queries"
     assert any(len(batch.crashes) > 2 for case in cases for batch in case.batches)
     assert any(len(set(plan.query.streams.values())) < len(plan.query.inputs) for plan in plans)
+
+
+def test_what_the_seeds_ask_for():
+    cases = [draw(seed, migrations=True) for seed in range(MIGRATIONS)]
+    wishes = [wish for case in cases for batch in case.batches for wish in batch.wishes]
+    assert {wish.kind for wish in wishes} == {"migrate", "abort", "postpone", "release"}
+    assert {wish.strategy for wish in wishes if wish.plan} == set(STRATEGIES)
+    assert {case.pace for case in cases} == set(PACES)
+    crashes = {at for case in cases for batch in case.batches for at in batch.crashes}
+    assert crashes > set(POINTS)
 
 
 def test_a_failed_seed_tells_how_to_replay_it(monkeypatch):
@@ -85,7 +113,7 @@ def test_the_command_prints_its_figures(capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(["--seeds", "5..3"], 2), (["--seeds", "all"], 2), (["--migrations"], 3)],
+    [(["--seeds", "5..3"], 2), (["--seeds", "all"], 2)],
 )
 def test_what_the_command_refuses(arguments, code):
     assert command(["bench", "simulate", *arguments]) == code
