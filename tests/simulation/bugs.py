@@ -148,6 +148,11 @@ def what_an_attempt_left_is_kept(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(States, "keep_only", lambda *_: None)
 
 
+def both_plans_run_too_briefly(patch: pytest.MonkeyPatch) -> None:
+    """The old plan ends while its tuples can still join."""
+    patch.setattr(Migrator, "_outlived", lambda *_: True)
+
+
 def a_replay_forgets_the_cut_over(patch: pytest.MonkeyPatch) -> None:
     """An interrupted batch goes on with the plan of the batch before it."""
 
@@ -171,6 +176,7 @@ def a_failing_command_is_ignored(patch: pytest.MonkeyPatch) -> None:
 MIGRATION_BUGS: tuple[Plant, ...] = (
     a_fill_is_repeated,
     what_an_attempt_left_is_kept,
+    both_plans_run_too_briefly,
     a_replay_forgets_the_cut_over,
     a_failing_command_is_ignored,
 )

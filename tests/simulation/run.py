@@ -251,9 +251,15 @@ def _intake(case: Case, store: FaultyStore, accounts: oracle.Accounts) -> Iterat
 
 
 def _overdue(case: Case, store: FaultyStore, watermark: int) -> Iterator[Difference]:
-    """Rows that no tuple still to come can need, and that yet have outlived their bucket."""
+    """Rows that no tuple still to come can need, and that yet have outlived their bucket.
+
+    What is filled after the last batch waits for the next one to purge it.
+    """
+    decision = latest(store)
+    migration = (decision.migration if decision else None) or {"tracked": ()}
+    filling = {table_of(key) for key in migration["tracked"]}
     for table, (node, keep) in _kept(case, store).items():
-        if not store.exists(table):
+        if table in filling or not store.exists(table):
             continue
         for row in store.load(table).to_pylist():
             time = _needed_from(node, row)
