@@ -210,7 +210,7 @@ class Watched:
             "step": now["at"] + 1,
             "steps": len(now["steps"]),
             "progress": round(done, 3),
-            "eta_seconds": None if record.phase == "ready" else remaining(points),
+            "eta_seconds": remaining(points) if self.running and record.phase != "ready" else None,
         }
 
 
