@@ -57,7 +57,8 @@ def scenario(
         "with": _series(trip, chain),
         "same_results": trip.results == without.results,
         "results": trip.results[0],
-        "throughput_gain": _total(without.beats[begins:]) / _total(trip.beats[begins:]),
+        "throughput_gain": _ratio(without, trip, begins, "gap"),
+        "cpu_gain": _ratio(without, trip, begins, "cpu"),
         "state_ratio": _rows(trip.beats[begins:]) / _rows(without.beats[begins:]),
         "watching_ms": 1000 * median(trip.watching),
         "watching_share": median(trip.watching) / median(beat.gap for beat in trip.beats),
@@ -67,12 +68,14 @@ def scenario(
 def _series(trip: Trip, chain: Chain) -> dict[str, list[float]]:
     return {
         "tuples_per_second": [chain.tuples / beat.gap for beat in trip.beats],
+        "tuples_per_cpu_second": [chain.tuples / beat.cpu for beat in trip.beats],
         "state_rows": [float(beat.state_rows) for beat in trip.beats],
     }
 
 
-def _total(beats: Sequence[Beat]) -> float:
-    return sum(beat.gap for beat in beats)
+def _ratio(without: Trip, trip: Trip, begins: int, what: str) -> float:
+    one, other = (sum(getattr(b, what) for b in each.beats[begins:]) for each in (without, trip))
+    return float(one / other)
 
 
 def _rows(beats: Sequence[Beat]) -> float:

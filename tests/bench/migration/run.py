@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter, time_ns
+from time import perf_counter, process_time, time_ns
 
 import duckdb
 
@@ -20,6 +20,7 @@ from optimizer.plan import Plan, to_json
 from optimizer.window import MICROSECONDS
 from tests.bench.chain import Chain
 from tests.bench.engines import open_engine
+from tests.bench.machine import cpu_seconds, java
 
 ROOT = Path(__file__).parents[3]
 USUAL = 10
@@ -52,11 +53,22 @@ class Beat:
 
     gap: float
     """Seconds from the commit of the results before to that of this batch's, less the waiting."""
+    cpu: float
+    """CPU-seconds from its beginning to its end, of all threads: what the load leaves alone."""
     results: int
     state_rows: int
     plan: str
     phase: str = ""
     """Of the migration under way."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A fill, or a slice of one."""
+
+    state: str
+    seconds: float
+    cpu: float
 
 
 @dataclass
@@ -65,8 +77,7 @@ class Trip:
 
     beats: list[Beat] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    fills: list[tuple[str, float]] = field(default_factory=list)
-    """The state of each fill, or slice of one, and the seconds that it took."""
+    fills: list[Filled] = field(default_factory=list)
     rebuilt: int = 0
     """Rows that fills have written."""
     held: dict[str, float] = field(default_factory=dict)
@@ -81,9 +92,10 @@ class Trip:
         """The batch that begins with the cut-over."""
         return next(event.batch for event in self.events if event.phase == "done")
 
-    def usual(self, before: int) -> float:
-        """The median of the batches just before."""
-        return median(beat.gap for beat in self.beats[max(1, before - USUAL) : before])
+    def usual(self, before: int) -> tuple[float, float]:
+        """The medians of the batches just before: of the gaps, and of the CPU-seconds."""
+        beats = self.beats[max(1, before - USUAL) : before]
+        return median(beat.gap for beat in beats), median(beat.cpu for beat in beats)
 
 
 class _Store(DeltaStore):
@@ -102,8 +114,8 @@ class _Marks:
 
     def __init__(self) -> None:
         self.committed = 0.0
-        self.fills: list[tuple[str, float]] = []
-        self._filling: tuple[str, float] | None = None
+        self.fills: list[Filled] = []
+        self._filling: tuple[str, float, float] | None = None
 
     def __call__(self, step: str) -> None:
         now = perf_counter()
@@ -111,13 +123,13 @@ class _Marks:
         if step == "progress":
             self.committed = now
         elif step.startswith("fill:"):
-            self._filling = step.removeprefix("fill:"), now
+            self._filling = step.removeprefix("fill:"), now, cpu()
 
     def settle(self, now: float) -> None:
         """A fill lasts until the next step, or the end of the batch."""
         if self._filling is not None:
-            key, began = self._filling
-            self.fills.append((key, now - began))
+            key, began, used = self._filling
+            self.fills.append(Filled(key, now - began, cpu() - used))
             self._filling = None
 
 
@@ -153,11 +165,12 @@ def travel(setup: Setup, plan: Plan, wishes: Mapping[int, Wish], *, watch: bool 
                 trip.held = trip.held or _held(runs)
                 ask(store, _request(batch, wishes[batch], runs.plans["q"]))
             inputs = {name: read(setup.data / f"{name}-{batch}.parquet") for name in chain.streams}
-            began = perf_counter()
+            began, used = perf_counter(), cpu()
             done = runs.run(batch, inputs)
             ended = perf_counter()
             marks.settle(ended)
-            trip.beats.append(_beat(done, rest + marks.committed - began, runs.plans["q"]))
+            gap = rest + marks.committed - began
+            trip.beats.append(_beat(done, gap, cpu() - used, runs.plans["q"]))
             rest = ended - marks.committed
             if watch:
                 began = perf_counter()
@@ -175,9 +188,15 @@ def _now() -> int:
     return time_ns() // 1000
 
 
-def _beat(done: Progress, gap: float, plan: Plan) -> Beat:
+def cpu() -> float:
+    """CPU-seconds used so far, of all threads, and of Spark."""
+    return process_time() + sum(map(cpu_seconds, java()))
+
+
+def _beat(done: Progress, gap: float, used: float, plan: Plan) -> Beat:
     return Beat(
         gap,
+        used,
         done.results["q"],
         sum(work.state_rows for work in done.operators.values()),
         str(plan),

@@ -7,7 +7,7 @@ from typing import Any
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan
 from tests.bench.chain import Chain
-from tests.bench.migration.fills import MOVING, calibrate, move, predict
+from tests.bench.migration.fills import calibrate, move, predict
 from tests.bench.migration.run import USUAL, Setup, Trip, Wish, scratch, travel
 
 PARTNERS = {3: (5.0, 0.2), 4: (5.0, 1.0, 0.2)}
@@ -31,6 +31,7 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int) -> dict[str, An
     fitted = calibrate(
         move(one, one.values(PARTNERS[one.count]), plans(one), engine, runs) for one in smaller
     )
+    moved = move(chain, values, both, engine, runs)
     begins = chain.filling + USUAL
     count = begins + 3 * (-(-(chain.window + lateness) // chain.batch) + 1)
     strategies: dict[str, Any] = {}
@@ -45,16 +46,16 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int) -> dict[str, An
                 "same_results": trip.results == calm.results,
                 "predicted_lasts_s": said.lasts,
             }
-            if name == MOVING:
-                predicted = sum(
-                    fitted.costs["fill"] + fitted.costs["second"] * f.seconds for f in said.fills
-                )
-                strategies[name] |= {"predicted_ms": 1000 * predicted}
     return {
         "plans": [str(plan) for plan in both],
         "partners": list(PARTNERS[chain.count]),
         "results": calm.results[0],
         "calibration": asdict(fitted),
+        "moving_state": {
+            "ms": 1000 * moved.seconds,
+            "cpu_ms": 1000 * moved.cpu,
+            "predicted_cpu_ms": 1000 * moved.predicted(fitted),
+        },
         "begins": begins,
         "strategies": strategies,
     }
@@ -65,20 +66,24 @@ def _outcome(trip: Trip, begins: int, chain: Chain) -> dict[str, Any]:
 
     Moving states is over before the first of them; the others are slower while it goes on.
     """
-    usual = trip.usual(begins)
-    during = [beat.gap for beat in trip.beats[begins : trip.done + 1]]
-    after = [beat.gap for beat in trip.beats[trip.done + 1 :]]
+    usual, used = trip.usual(begins)
+    during, after = trip.beats[begins : trip.done + 1], trip.beats[trip.done + 1 :]
     return {
         "usual_ms": 1000 * usual,
-        "longest_ms": 1000 * max(during),
-        "longest_to_usual": max(during) / usual,
-        "median_to_usual": median(during) / usual,
-        "after_ms": 1000 * median(after),
-        "fills_ms": 1000 * sum(seconds for _, seconds in trip.fills),
+        "longest_to_usual": max(beat.gap for beat in during) / usual,
+        "median_to_usual": median(beat.gap for beat in during) / usual,
+        "after_to_usual": median(beat.gap for beat in after) / usual,
+        "usual_cpu_ms": 1000 * used,
+        "longest_cpu_to_usual": max(beat.cpu for beat in during) / used,
+        "median_cpu_to_usual": median(beat.cpu for beat in during) / used,
+        "after_cpu_to_usual": median(beat.cpu for beat in after) / used,
+        "fills_ms": 1000 * sum(one.seconds for one in trip.fills),
+        "fills_cpu_ms": 1000 * sum(one.cpu for one in trip.fills),
         "slices": len(trip.fills),
-        "longest_slice_ms": 1000 * max((seconds for _, seconds in trip.fills), default=0.0),
+        "longest_slice_cpu_ms": 1000 * max((one.cpu for one in trip.fills), default=0.0),
         "batches": trip.done - begins,
         "event_seconds": (trip.done - begins) * chain.batch,
         "rebuilt": trip.rebuilt,
         "gaps_ms": [1000 * beat.gap for beat in trip.beats],
+        "cpu_ms": [1000 * beat.cpu for beat in trip.beats],
     }

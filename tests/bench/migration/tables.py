@@ -15,37 +15,39 @@ def _silence(part: dict[str, Any]) -> None:
     old, new = part["plans"]
     show.plain(
         f"{old} -> {new}, partners {part['partners']}, {part['results']:,} results\n"
-        "ms between the commits of two batches' results: usual, longest while it migrates and its "
-        "ratio, that of the median, after\n"
+        "ms from one commit of results to the next, usual, and the longest and median while it\n"
+        "migrates, and the median after, as ratios to it; the same for the CPU time of batches"
     )
-    columns = (
-        "strategy", "usual", "longest", "ratio", "median", "after", "fills", "predicted", "slices",
-        "batches", "rebuilt", "same",
-    )  # fmt: skip
-    rows = []
-    for strategy, one in part["strategies"].items():
-        predicted = f"{one['predicted_ms']:,.0f}" if "predicted_ms" in one else ""
-        rows.append(
+    for kind, what in (("", "time"), ("_cpu", "CPU")):
+        columns = (what, "usual", "longest", "median", "after")
+        rows = [
             (
                 strategy,
-                f"{one['usual_ms']:,.0f}",
-                f"{one['longest_ms']:,.0f}",
-                f"{one['longest_to_usual']:.2f}",
-                f"{one['median_to_usual']:.2f}",
-                f"{one['after_ms']:,.0f}",
-                f"{one['fills_ms']:,.0f}",
-                predicted,
-                str(one["slices"]),
-                str(one["batches"]),
-                f"{one['rebuilt']:,}",
-                "yes" if one["same_results"] else "NO",
+                f"{one[f'usual{kind}_ms']:,.0f}",
+                *(f"{one[f'{w}{kind}_to_usual']:.2f}" for w in ("longest", "median", "after")),
             )
+            for strategy, one in part["strategies"].items()
+        ]
+        show.plain("")
+        show.table(columns, rows, right=" ".join(columns[1:]))
+    columns = ("", "slices", "batches", "rebuilt", "same")
+    rows = [
+        (
+            strategy,
+            str(one["slices"]),
+            str(one["batches"]),
+            f"{one['rebuilt']:,}",
+            "yes" if one["same_results"] else "NO",
         )
-    show.table(columns, rows, right=" ".join(columns[1:-1]))
-    costs = part["calibration"]["costs"]
+        for strategy, one in part["strategies"].items()
+    ]
+    show.plain("")
+    show.table(columns, rows, right="slices batches rebuilt")
+    costs, moved = part["calibration"]["costs"], part["moving_state"]
     show.plain(
-        f"\npredicted: {1000 * costs['fill']:.0f} ms a fill and {costs['second']:.2f} times the "
-        "estimate, fitted at smaller rates"
+        f"\nmoving-state fills in {moved['cpu_ms']:.0f} ms of CPU ({moved['ms']:.0f} ms); "
+        f"predicted {moved['predicted_cpu_ms']:.0f}: {1000 * costs['fill']:.0f} a fill and "
+        f"{costs['second']:.2f} times the estimate, fitted at smaller rates"
     )
 
 
@@ -72,7 +74,7 @@ def _growth(part: dict[str, Any]) -> None:
 def _time(part: dict[str, Any]) -> None:
     show.heading(f"Selectivities that change every {part['every']} batches, {part['strategy']}")
     columns = (
-        "changes", "without", "with", "gain", "rows", "cut-overs", "watching", "same",
+        "changes", "without", "with", "gain", "CPU", "rows", "cut-overs", "watching", "same",
     )  # fmt: skip
     rows = [
         (
@@ -80,6 +82,7 @@ def _time(part: dict[str, Any]) -> None:
             f"{median(one['without']['tuples_per_second']):,.0f}",
             f"{median(one['with']['tuples_per_second']):,.0f}",
             f"{one['throughput_gain']:.2f}",
+            f"{one['cpu_gain']:.2f}",
             f"{one['state_ratio']:.2f}",
             ", ".join(map(str, one["cut_overs"])) or "-",
             f"{one['watching_ms']:.2f} ms, {one['watching_share']:.2%}",
@@ -89,6 +92,6 @@ def _time(part: dict[str, Any]) -> None:
     ]
     show.table(columns, rows)
     show.plain(
-        "tuples per second, medians; throughput and rows of states, with migration to without, "
-        "from the first request on"
+        "tuples per second, medians; throughput, also by CPU time, and rows of states, with "
+        "migration to without, from the first request on"
     )
