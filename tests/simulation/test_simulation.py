@@ -15,7 +15,7 @@ from tests.simulation.shrink import shrink
 from tests.simulation.wishes import PACES, POINTS
 
 SEEDS, PIECE = 240, 20
-MIGRATIONS = 40
+MIGRATIONS = 60
 """Seeds of schedules that change plans."""
 
 

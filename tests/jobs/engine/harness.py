@@ -54,21 +54,24 @@ LATE = Delivery(6, disorder=2, lateness=0.25)
 DELIVERIES = (IN_ORDER, DISORDERED, LATE, AT_ONCE)
 
 
-def tuples(query: Query, seed: int = 1) -> dict[str, pa.Table]:
-    """All tuples of a query's streams in event order; keys are few, and some are null."""
+def tuples(query: Query, seed: int = 1, times: int = 1) -> dict[str, pa.Table]:
+    """All tuples of a query's streams in event order; keys are few, and some are null.
+
+    As many `times` as usual, for as many times as long.
+    """
     r = Random(seed)
-    count = ROWS[len(query.inputs)]
-    return {s.name: _stream(r, count) for s in query.streams.values()}
+    count = ROWS[len(query.inputs)] * times
+    return {s.name: _stream(r, count, SPAN * times) for s in query.streams.values()}
 
 
-def _stream(r: Random, count: int) -> pa.Table:
+def _stream(r: Random, count: int, span: int) -> pa.Table:
     def some(value: Any) -> Any:
         return None if r.random() < 0.05 else value
 
     def price() -> str:
         return f"{r.randrange(-500, 2000) / 100:.2f}"
 
-    times = sorted(BEGAN + r.randrange(SPAN // 1000) * 1000 for _ in range(count))
+    times = sorted(BEGAN + r.randrange(span // 1000) * 1000 for _ in range(count))
     rows = {
         "n": list(range(count)),
         "k": [some(r.randrange(4)) for _ in times],
@@ -121,10 +124,7 @@ def run(
     convert: Callable[[pa.Table], Any] = lambda rows: rows,
 ) -> None:
     """Carry out all batches of one plan."""
-    lateness = round(how.lateness * MICROSECONDS)
-    ingests = {s.name: Ingest(s, lateness) for s in plan.query.streams.values()}
-    job = Job("contract", ingests, {"q": plan}, bucket=2 * MICROSECONDS)
-    engine = Engine(job, store, executor, clock=lambda: BEGAN + SPAN, writers=0)
+    engine = Engine(job_of(plan, how), store, executor, clock=lambda: BEGAN + SPAN)
     for number, batch in enumerate(deliver(tuples(plan.query), how)):
         if number == how.batches // 2:
             while engine.compact():
@@ -132,11 +132,18 @@ def run(
         engine.run(number, {name: convert(rows) for name, rows in batch.items()})
 
 
-def expected(query: Query, oracle: str, store: Store, how: Delivery) -> pa.Table:
+def job_of(plan: Plan, how: Delivery) -> Job:
+    """A job of that plan alone."""
+    lateness = round(how.lateness * MICROSECONDS)
+    ingests = {s.name: Ingest(s, lateness) for s in plan.query.streams.values()}
+    return Job("contract", ingests, {"q": plan}, bucket=2 * MICROSECONDS)
+
+
+def expected(query: Query, oracle: str, store: Store, how: Delivery, times: int = 1) -> pa.Table:
     """What the oracle says of all tuples that the late tables do not have."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("SET TimeZone = 'UTC'")
-    streams = tuples(query)
+    streams = tuples(query, times=times)
     for name, rows in streams.items():
         late = set()
         if store.exists(f"late/{name}"):
