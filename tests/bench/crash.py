@@ -1,6 +1,7 @@
 """`crash`: the real process, killed anywhere, started again, its results compared with the input.
 
-Half of the kills are at a named step of a batch, half at random times.  A seed chooses them.
+Half of the kills are at a named step of a batch, half at random times.  A seed chooses them.  With
+migrations, there is always one under way: of either query and of every strategy in turn.
 """
 
 import os
@@ -10,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
@@ -19,9 +21,13 @@ from typing import Annotated, Any
 import typer
 
 from jobs import show, specs, streaming
-from jobs.engine.progress import last
+from jobs.engine.progress import last, latest
+from jobs.engine.requests import ABORT, FINAL, MIGRATE, Request, ask, asked, told
 from jobs.engine.verify import verify
 from jobs.errors import InputError
+from optimizer.identity import states
+from optimizer.migration import MIGRATIONS
+from optimizer.plan import build, from_json, parse, to_json
 from tests.jobs import small
 
 POINTS = (
@@ -30,6 +36,15 @@ POINTS = (
     "progress", "purge:state/*", "done",
 )  # fmt: skip
 """The steps of a batch at which the process can be told to kill itself."""
+
+BETWEEN = ("fill:*", "decide", "drop:state/*", "commit:state/*", "progress", "proof_*")
+"""Steps at which a migration could be hurt."""
+
+SHAPES = {
+    "three": ("(a b c)", "((a b) c)", "(a (b c))", "((a c) b)"),
+    "counted": ("(a b)", "([a] b)", "(a [b])", "([a] [b])"),
+}
+"""The plans between which queries migrate."""
 
 ENGINES = ("duckdb", "spark")
 
@@ -50,11 +65,15 @@ class Outcome:
     missing: int = 0
     duplicate: int = 0
     wrong: int = 0
+    migrations: Counter[str] = field(default_factory=Counter)
+    """What became of those that were asked for."""
+    orphans: int = 0
+    """Tables of states that nobody needs."""
 
     @property
     def clean(self) -> bool:
-        """Not a row is lost, repeated or wrong."""
-        return not (self.missing or self.duplicate or self.wrong)
+        """Not a row is lost, repeated or wrong, and nothing is left lying about."""
+        return not (self.missing or self.duplicate or self.wrong or self.orphans)
 
 
 def crash(
@@ -63,6 +82,9 @@ def crash(
     seed: Annotated[int, typer.Option(help="What chooses where.")] = 1,
     files: Annotated[int, typer.Option(min=2, help="Batches of a whole job.")] = 8,
     engine: Annotated[str, typer.Option(help="duckdb or spark.")] = "duckdb",
+    migrations: Annotated[
+        bool, typer.Option("--migrations", help="Change plans meanwhile, again and again.")
+    ] = False,
     json: show.Json = False,
 ) -> int:
     """Kill a running job anywhere, again and again: nothing may be missing, duplicate or wrong."""
@@ -70,7 +92,7 @@ def crash(
         raise InputError(f"there is no engine {engine!r}: {' or '.join(ENGINES)}", "--engine")
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="midstream-crash-") as directory:
-        outcome = crashes(Path(directory), runs, seed, files, engine)
+        outcome = crashes(Path(directory), runs, seed, files, engine, migrations=migrations)
     figures: dict[str, Any] = {
         "engine": engine,
         "runs": outcome.runs,
@@ -80,9 +102,11 @@ def crash(
         "missing": outcome.missing,
         "duplicate": outcome.duplicate,
         "wrong": outcome.wrong,
+        **({"migrations": dict(sorted(outcome.migrations.items()))} if migrations else {}),
+        "orphans": outcome.orphans,
         "seconds": round(monotonic() - began, 1),
         "command": f"midstream bench crash --runs {runs} --seed {seed} --files {files} "
-        f"--engine {engine}",
+        f"--engine {engine}" + " --migrations" * migrations,
     }
     if json:
         show.as_json(figures)
@@ -91,28 +115,67 @@ def crash(
     return 0 if outcome.clean else 1
 
 
-def crashes(directory: Path, runs: int, seed: int, files: int, engine: str = "duckdb") -> Outcome:
+def crashes(
+    directory: Path,
+    runs: int,
+    seed: int,
+    files: int,
+    engine: str = "duckdb",
+    *,
+    migrations: bool = False,
+) -> Outcome:
     """Kill jobs over the same data until there were enough kills."""
-    small.write(directory, range(files))
     chosen = random.Random(seed)
     outcome = Outcome()
     storage = 0
     while sum(outcome.killed.values()) < runs:
-        job = small.job(directory, storage=f"storage-{storage}", engine=engine)
-        left = min(LIVES, runs - sum(outcome.killed.values()))
-        for _ in range(left):
-            if not _life(job, chosen, outcome):
-                break
+        place = directory / str(storage)
+        place.mkdir()
+        job = small.job(place, engine=engine)
+        if migrations:
+            _change(job, chosen, outcome, files)
+        else:
+            small.write(place, range(files))
+            for _ in range(min(LIVES, runs - sum(outcome.killed.values()))):
+                if not _life(job, chosen, outcome, POINTS):
+                    break
         _finish(job, outcome)
         storage += 1
     return outcome
 
 
-def _life(job: Path, chosen: random.Random, outcome: Outcome) -> bool:
+def _change(job: Path, chosen: random.Random, outcome: Outcome, files: int) -> None:
+    """A life for each file, so that none sees the end; and something to ask for in each."""
+    for file in range(files):
+        small.write(job.parent, range(file, file + 1))
+        _wish(job, chosen)
+        _life(job, chosen, outcome, (*POINTS, *(BETWEEN * 3)))
+
+
+def _wish(job: Path, chosen: random.Random) -> None:
+    """Ask for a migration, unless there is one: then, now and then, for its end."""
+    spec = specs.load(job)
+    store = streaming.job_store(spec)
+    ended = {event.id for event in told(store) if event.phase in FINAL}
+    known = [request for request in asked(store) if request.kind == MIGRATE]
+    number = len(asked(store))
+    open_ = [request for request in known if request.id not in ended]
+    if open_:
+        if chosen.random() < 0.15:
+            ask(store, Request(f"r{number}", number, ABORT, open_[0].id))
+        return
+    query, strategy = chosen.choice(list(SHAPES)), list(MIGRATIONS)[len(known) % len(MIGRATIONS)]
+    plan = build(spec.query(query), parse(chosen.choice(SHAPES[query])))
+    proof = chosen.choice([0, 0, 1])
+    wish = Request(f"m{number}", number, MIGRATE, "", query, to_json(plan.root))
+    ask(store, replace(wish, strategy=strategy, proof=proof))
+
+
+def _life(job: Path, chosen: random.Random, outcome: Outcome, points: Sequence[str]) -> bool:
     """Start a process that is to die; whether it did, before it had nothing left to do."""
     outcome.runs += 1
     if chosen.random() < 0.5:
-        point = chosen.choice(POINTS)
+        point = chosen.choice(points)
         following = last(streaming.job_store(specs.load(job))).batch + 1
         batch = following + chosen.randrange(2)
         code = start(job, crash_at=f"{point}@{batch}").wait()
@@ -167,3 +230,19 @@ def _finish(job: Path, outcome: Outcome) -> None:
         outcome.missing += verdict.missing
         outcome.duplicate += verdict.duplicate
         outcome.wrong += verdict.wrong
+    outcome.orphans += len(_orphans(specs.load(job)))
+    strategies = {r.id: r.strategy for r in asked(store) if r.kind == MIGRATE}
+    phases = {event.id: event.phase for event in told(store) if event.id in strategies}
+    outcome.migrations.update(f"{phase} {strategies[id_]}" for id_, phase in phases.items())
+
+
+def _orphans(spec: specs.Job) -> list[str]:
+    """Tables of states that neither the plans nor a migration under way need."""
+    store = streaming.job_store(spec)
+    decision = latest(store)
+    assert decision is not None
+    needed = set((decision.migration or {}).get("tracked", ()))
+    for name, plan in decision.plans.items():
+        needed |= set(states(from_json(spec.query(name), plan).root))
+    found = [table for table in store.tables() if table.startswith("state/")]
+    return [table for table in found if table.removeprefix("state/") not in needed]

@@ -186,3 +186,12 @@ def test_killed_anywhere(tmp_path: Path, engine: str, runs: int):
     assert sum(outcome.killed.values()) == runs
     assert outcome.clean
     assert outcome.results > 0
+
+
+@pytest.mark.spark
+def test_killed_while_its_plans_change(tmp_path: Path):
+    outcome = crash.crashes(tmp_path, runs=1, seed=4, files=2, migrations=True)
+    assert outcome.killed
+    assert outcome.clean
+    assert outcome.results > 0
+    assert outcome.migrations
