@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from jobs.engine import lower, microbatch, migrator, statements
+from jobs.engine import lower, microbatch, statements
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine
 from jobs.engine.migrator import Migration, Migrator
 from jobs.engine.progress import Decision, decided
+from jobs.engine.statements import Split
 from jobs.engine.states import States
 from jobs.engine.store import File, MemoryStore, Store
 from tests.simulation.queries import UNIT
@@ -130,19 +131,6 @@ def a_merged_file_stays(patch: pytest.MonkeyPatch) -> None:
 # --- of migrations -------------------------------------------------------------------------------
 
 
-def a_fill_is_repeated(patch: pytest.MonkeyPatch) -> None:
-    """Another process does not know which slices are there."""
-    lives: list[Engine] = []
-    begun = Engine.__init__
-
-    def begin(self: Engine, *arguments: Any, **options: Any) -> None:
-        lives.append(self)
-        begun(self, *arguments, **options)
-
-    patch.setattr(Engine, "__init__", begin)
-    patch.setattr(migrator, "_writer", lambda _: f"midstream-fill-{len(lives)}")
-
-
 def what_an_attempt_left_is_kept(patch: pytest.MonkeyPatch) -> None:
     """States that nobody needs any more stay where they are."""
     patch.setattr(States, "keep_only", lambda *_: None)
@@ -151,6 +139,19 @@ def what_an_attempt_left_is_kept(patch: pytest.MonkeyPatch) -> None:
 def both_plans_run_too_briefly(patch: pytest.MonkeyPatch) -> None:
     """The old plan ends while its tuples can still join."""
     patch.setattr(Migrator, "_outlived", lambda *_: True)
+
+
+def the_old_plan_puts_out_everything(patch: pytest.MonkeyPatch) -> None:
+    """Results that are young altogether come from both plans."""
+
+    def whole(split: Split | None) -> Split | None:
+        return split if split and split.younger else None
+
+    results, panes = lower._results, lower._panes
+    patch.setattr(lower, "_results", lambda plan, split=None: results(plan, whole(split)))
+    patch.setattr(
+        lower, "_panes", lambda node, bucket, split=None: panes(node, bucket, whole(split))
+    )
 
 
 def a_replay_forgets_the_cut_over(patch: pytest.MonkeyPatch) -> None:
@@ -174,9 +175,9 @@ def a_failing_command_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 MIGRATION_BUGS: tuple[Plant, ...] = (
-    a_fill_is_repeated,
     what_an_attempt_left_is_kept,
     both_plans_run_too_briefly,
+    the_old_plan_puts_out_everything,
     a_replay_forgets_the_cut_over,
     a_failing_command_is_ignored,
 )
