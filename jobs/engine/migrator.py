@@ -60,7 +60,8 @@ ENDED = ("done", "aborted")
 """Phases that end a migration that had begun."""
 
 SHARE = 0.2
-"""How much longer a batch may take while states are rebuilt in the background."""
+"""How much longer than usual a batch may take while states are rebuilt in the background: what
+batches do for these states already counts.  There is time for one slice in any case."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,8 @@ class Migrator:
     _ready: bool = False
     _failed: str = ""
     _events: list[Event] = field(default_factory=list)
+    _usual: float = 0.0
+    """Seconds that the last batch took while nothing was under way."""
 
     def turn(
         self,
@@ -252,12 +255,15 @@ class Migrator:
 
     def _work(self, plans: Mapping[str, Plan], took: float) -> None:
         m, spent = self.migration, 0.0
+        if m is None or not self._usual:
+            self._usual = took
+        left = (1 + SHARE) * self._usual - took
         while m is not None and m.slices is not None and self._filled(m) < len(m.slices):
             began = self.timer()
             self._fill_slice(m, plans, self._filled(m))
             last = self.timer() - began
             spent += last
-            if spent + last > SHARE * took:
+            if spent + last > left:
                 break
 
     # --- requests --------------------------------------------------------------------------------
