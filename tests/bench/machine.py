@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -29,11 +30,21 @@ def cpu_seconds(pid: int | str = "self") -> float:
 
 
 def _below(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text(encoding="utf-8").split()):
-            yield child
-            yield from _below(child)
+    """Threads and processes may end while one looks."""
+    with suppress(FileNotFoundError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in _children(task):
+                yield child
+                yield from _below(child)
+
+
+def _children(task: Path) -> list[int]:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return [int(child) for child in (task / "children").read_text(encoding="utf-8").split()]
+    return []
 
 
 def _name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    return ""
