@@ -11,6 +11,8 @@ import yaml
 
 START = 1_700_000_000_000_000
 STREAMS = ("a", "b", "c")
+TUPLES = 50
+"""In a file."""
 SCHEMA = "k BIGINT, v DOUBLE, s STRING, ts TIMESTAMP"
 ARROW = pa.schema(
     [("k", pa.int64()), ("v", pa.float64()), ("s", pa.string()), ("ts", pa.timestamp("us", "UTC"))]
@@ -34,7 +36,7 @@ QUERIES: Mapping[str, Any] = {
 }
 
 
-def rows(seed: int, file: int, count: int = 50) -> pa.Table:
+def rows(seed: int, file: int, count: int = TUPLES) -> pa.Table:
     """Five seconds of tuples; some without a key, without a time, or half a minute late."""
     r = random.Random(f"{seed}/{file}")
     times = [
