@@ -12,10 +12,10 @@ from typing import Any
 
 from jobs.commands.task import Task, from_job
 from jobs.documents import read
-from jobs.engine.layout import JobStore
+from jobs.engine.layout import JobStore, local
 from jobs.engine.lease import holder
 from jobs.engine.microbatch import fingerprint
-from jobs.engine.migrator import context_of, mark
+from jobs.engine.migrator import context_of, mark, still_partial
 from jobs.engine.observed import observed
 from jobs.engine.progress import Decision, latest
 from jobs.engine.requests import MIGRATE, Request, asked, told
@@ -50,7 +50,7 @@ class Running:
     @classmethod
     def of(cls, job: Job) -> "Running":
         """The job, if it has ever run."""
-        storage = storage_of(job)
+        storage = local(job.storage)
         store, batches = JobStore(storage), recent(storage)
         if not batches:
             raise RefusedError(
@@ -66,13 +66,8 @@ class Running:
     @property
     def partial(self) -> dict[str, tuple[str, int]]:
         """States whose older rows hold only what one query needs."""
-        watermark = self.batches[0]["watermark"]
         found = self.decision.partial if self.decision else {}
-        return {
-            key: (query, until)
-            for key, (query, until) in found.items()
-            if watermark is None or watermark < until
-        }
+        return still_partial(found, self.batches[0]["watermark"])
 
     @property
     def under_way(self) -> Request | None:
@@ -93,13 +88,6 @@ class Running:
             for request in asked(self.store)
             if request.kind == MIGRATE and request.query == query and request.id not in begun
         ]
-
-
-def storage_of(job: Job) -> Path:
-    """Where a job keeps its tables."""
-    if "://" in job.storage:
-        raise RefusedError(f"{job.storage} is not on a local disk, which is not supported yet")
-    return Path(job.storage)
 
 
 def _plan(job: Job, name: str, plan: Mapping[str, Any], last: Mapping[str, Any]) -> Plan:

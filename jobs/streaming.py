@@ -80,7 +80,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
     """Run a job until it ends, or is told to by SIGTERM or SIGINT; `report` hears of each batch."""
     job.check()
     job.check_runnable()
-    storage = local_storage(job)
+    storage = layout.local(job.storage)
     with _explained(storage), lease(storage), _nothing_to_finish():
         inputs = streams(job)
         if extent.until_caught_up and extent.batches is None:
@@ -104,22 +104,10 @@ def clock() -> int:
     return time_ns() // 1000
 
 
-def local_storage(job: Job) -> Path:
-    """Where the job keeps its tables."""
-    if "://" in job.storage:
-        raise RefusedError(f"{job.storage} is not on a local disk, which is not supported yet")
-    return Path(job.storage)
-
-
 def job_store(job: Job) -> layout.JobStore:
     """The job's tables."""
-    sinks = {result_table(query): job.sink(query) for query in job.queries}
-    for path in sinks.values():
-        if "://" in path:
-            raise RefusedError(f"{path} is not on a local disk, which is not supported yet")
-    return layout.JobStore(
-        local_storage(job), elsewhere={table: Path(path) for table, path in sinks.items()}
-    )
+    sinks = {result_table(query): layout.local(job.sink(query)) for query in job.queries}
+    return layout.JobStore(layout.local(job.storage), elsewhere=sinks)
 
 
 def engine_job(job: Job) -> EngineJob:
@@ -138,7 +126,7 @@ def engine_job(job: Job) -> EngineJob:
 
 def streams(job: Job) -> list[Inlet]:
     """The job's streams, in the order in which it reads them."""
-    storage = local_storage(job)
+    storage = layout.local(job.storage)
     known = {name: job.stream(name) for name in job.streams}
     begun = origin(storage, known, clock())
     return inlets(begun, known, job.streams, layout.checkpoint(storage), job.trigger)

@@ -14,7 +14,7 @@ from itertools import groupby, permutations, product
 from typing import Any
 
 from optimizer.plan import Combine, GroupBy, Join, Node, Source, applied_by, walk
-from optimizer.query import Aggregate, ColumnRef, Expression
+from optimizer.query import Aggregate, ColumnRef, Expression, Query
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,25 @@ def identity(node: Node) -> Identity:
 
 def states(root: Node) -> dict[str, Node]:
     """Every state that a plan keeps, by key: the inputs of its joins, and its group-bys."""
-    kept: dict[str, Node] = {}
+    return {identity(node).key: node for node in stateful(root)}
+
+
+def stateful(root: Node) -> Iterator[Node]:
+    """The operators whose rows a plan keeps, each after what it is made of."""
     for node in walk(root):
         if isinstance(node, Join):
-            kept |= {identity(part).key: part for part in node.parts}
+            yield from node.parts
         elif isinstance(node, GroupBy):
-            kept[identity(node).key] = node
-    return kept
+            yield node
+
+
+def retention(query: Query, node: Node) -> int:
+    """How long a row may still find partners: after its smallest time, or its window's end."""
+    if isinstance(node, GroupBy):
+        held, partners = {node.grouping.time.alias}, set(query.aliases)
+    else:
+        held, partners = set(node.aliases), set(query.aliases) - node.aliases
+    return max(query.bounds.retention(alias, partners - {alias}) for alias in held)
 
 
 def _namings(node: Node) -> Iterator[dict[str, str]]:

@@ -65,6 +65,11 @@ class Bounds:
         """How long a tuple of `name` may wait for a partner still to come."""
         return max((max(0, self[partner, name]) for partner in partners), default=0)
 
+    @property
+    def longest(self) -> int:
+        """How long a tuple of any stream may wait for a partner still to come."""
+        return max(self.retention(name, self.names) for name in self.names)
+
 
 def close(names: Sequence[str], limits: Mapping[tuple[str, str], int]) -> Bounds:
     """Bounds from the limits given, what no one bounds being the shortest path between the pair."""

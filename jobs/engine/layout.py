@@ -5,6 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.engine.store import DeltaStore
+from jobs.errors import RefusedError
+
+
+def local(path: str) -> Path:
+    """A directory of a job's, which has to be on a local disk for now."""
+    if "://" in path:
+        raise RefusedError(f"{path} is not on a local disk, which is not supported yet")
+    return Path(path)
 
 
 @dataclass

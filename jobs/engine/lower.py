@@ -25,9 +25,8 @@ from jobs.engine.statements import (
     times_of,
     with_until,
 )
-from optimizer.identity import identity
+from optimizer.identity import identity, retention
 from optimizer.plan import Emit, GroupBy, Join, Node, Plan, walk
-from optimizer.query import Query
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,16 @@ class Change:
     shown: bool = False
     """Whether its results are computed, to be compared with those of the plan that runs."""
 
+    @property
+    def younger(self) -> Split | None:
+        """What the plan to come puts out meanwhile."""
+        return None if self.since is None else Split(self.since, younger=True)
+
+    @property
+    def older(self) -> Split | None:
+        """What is left to the plan that runs."""
+        return None if self.since is None else Split(self.since, younger=False)
+
 
 _NONE: Mapping[str, Change] = MappingProxyType({})
 
@@ -103,9 +112,8 @@ def lower(plans: Mapping[str, Plan], bucket: int, changes: Mapping[str, Change] 
     """
     found = [o for plan in plans.values() for o in _inputs(plan, bucket)]
     for change in changes.values():
-        split = None if change.since is None else Split(change.since, younger=True)
         wanted = change.tracked | {o.key for o in found}
-        found += [o for o in _inputs(change.plan, bucket, split) if o.key in wanted]
+        found += [o for o in _inputs(change.plan, bucket, change.younger) if o.key in wanted]
     for name, plan in plans.items():
         found += _groups(plan, bucket, changes.get(name))
     operators: dict[str, Operator] = {}
@@ -143,9 +151,9 @@ def _groups(plan: Plan, bucket: int, change: Change | None) -> Iterator[Operator
     names = identity(node)
     made = _panes(node, bucket)
     if change is not None and change.since is not None and (coming := grouped(change.plan)):
-        older, younger = (Split(change.since, younger=younger) for younger in (False, True))
+        older, younger = change.older, change.younger
         made = f"{_panes(node, bucket, older)} UNION ALL {_panes(coming, bucket, younger)}"
-    wait = _wait(plan.query, node)
+    wait = retention(plan.query, node)
     yield Operator(names.key, node, parse(made), names.content, kept=True, retention=wait)
 
 
@@ -157,11 +165,11 @@ def _panes(node: GroupBy, bucket: int, split: Split | None = None) -> str:
 def _output(name: str, plan: Plan, change: Change | None) -> Output:
     node = grouped(plan)
     if node is not None:
-        return Output(name, parse(_emitted(plan, finished(node))), _wait(plan.query, node))
+        return Output(name, parse(_emitted(plan, finished(node))), retention(plan.query, node))
     if change is None or change.since is None:
         return Output(name, parse(_results(plan)))
-    older, younger = (Split(change.since, younger=younger) for younger in (False, True))
-    both = f"{_results(plan, older)} UNION ALL {_results(change.plan, younger)}"
+    older, younger = _results(plan, change.older), _results(change.plan, change.younger)
+    both = f"{older} UNION ALL {younger}"
     return Output(name, parse(both))
 
 
@@ -193,15 +201,3 @@ def times(part: Node) -> list[str]:
     """The columns that hold the event times of an operator's rows."""
     names = identity(part)
     return [quote(physical(names, time)) for _, time in sorted(times_of(part).items())]
-
-
-def retention(query: Query, part: Node) -> int:
-    """How long after its smallest event time a row of a join's input may still find partners."""
-    partners = [alias for alias in query.aliases if alias not in part.aliases]
-    return max(query.bounds.retention(alias, partners) for alias in part.aliases)
-
-
-def _wait(query: Query, node: GroupBy) -> int:
-    """How long after a window's end one of its tuples may still find partners."""
-    alias = node.grouping.time.alias
-    return query.bounds.retention(alias, [a for a in query.aliases if a != alias])

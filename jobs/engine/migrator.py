@@ -14,6 +14,7 @@ from typing import Any
 
 from jobs.engine.executors import Executor
 from jobs.engine.hooks import HookError, run_hook
+from jobs.engine.ingest import ALWAYS
 from jobs.engine.lower import Change
 from jobs.engine.progress import Progress
 from jobs.engine.rebuild import Slice, statement
@@ -52,9 +53,6 @@ from optimizer.migration.steps import (
 from optimizer.plan import Plan, PlanError
 from optimizer.plan import from_json as plan_from_json
 from optimizer.plan import to_json as plan_to_json
-
-BEGINNING = -(2**62)
-"""Before every event time."""
 
 ENDED = ("done", "aborted")
 """Phases that end a migration that had begun."""
@@ -148,7 +146,7 @@ class _Boundary:
     def youngest(self) -> int:
         """The newest event time seen in any stream."""
         times = [flow.newest for flow in self.progress.streams.values() if flow.newest is not None]
-        return max(times, default=BEGINNING)
+        return max(times, default=ALWAYS)
 
 
 @dataclass
@@ -180,11 +178,7 @@ class Migrator:
         partial: Mapping[str, tuple[str, int]],
     ) -> Turn:
         """Do what is to be done before a batch."""
-        kept = {
-            key: (query, until)
-            for key, (query, until) in partial.items()
-            if progress.watermark is None or progress.watermark < until
-        }
+        kept = still_partial(partial, progress.watermark)
         here = _Boundary(number, self.clock(), progress, plans, kept)
         self._events = []
         self._read(here)
@@ -258,9 +252,9 @@ class Migrator:
         if m is None or not self._usual:
             self._usual = took
         left = (1 + SHARE) * self._usual - took
-        while m is not None and m.slices is not None and self._filled(m) < len(m.slices):
+        while m is not None and m.slices is not None and (at := self._filled(m)) < len(m.slices):
             began = self.timer()
-            self._fill_slice(m, plans, self._filled(m))
+            self._fill_slice(m, plans, at)
             last = self.timer() - began
             spent += last
             if spent + last > left:
@@ -452,16 +446,19 @@ class Migrator:
 
     def _outlived(self, m: Migration, plans: Mapping[str, Plan], watermark: int | None) -> bool:
         """Whether no tuple older than the migration can find a partner any more."""
-        if m.since is None or m.since == BEGINNING + 1:
+        if m.since is None or m.since == ALWAYS + 1:
             return True
-        return watermark is not None and watermark >= m.since + _longest(plans[m.request.query])
+        return (
+            watermark is not None
+            and watermark >= m.since + plans[m.request.query].query.bounds.longest
+        )
 
     def _part(self, m: Migration, plans: Mapping[str, Plan], watermark: int | None) -> float:
         """How much of the step is done."""
         if m.slices:
             return self._filled(m) / len(m.slices)
         if m.since is not None and watermark is not None:
-            longest = max(1, _longest(plans[m.request.query]))
+            longest = max(1, plans[m.request.query].query.bounds.longest)
             return min(1.0, max(0.0, 1 - (m.since + longest - watermark) / longest))
         return 0.0
 
@@ -481,7 +478,7 @@ class Migrator:
 
     def _fill_slice(self, m: Migration, plans: Mapping[str, Plan], at: int) -> None:
         slices = m.slices or ()
-        start = slices[at - 1] if at else BEGINNING
+        start = slices[at - 1] if at else ALWAYS
         self._fill(m, plans, at, Slice(m.source, start, slices[at]))
 
     def _fill_whole(self, m: Migration, here: _Boundary) -> None:
@@ -502,6 +499,17 @@ class Migrator:
         self.store.commit(table, files, at, writer=_writer(m))
         self.states.add(fill.state, relation, files, m.boundary)
         self.executor.release()
+
+
+def still_partial(
+    partial: Mapping[str, tuple[str, int]], watermark: int | None
+) -> dict[str, tuple[str, int]]:
+    """Those states whose older rows have not yet outlived their lack of others."""
+    return {
+        key: (query, until)
+        for key, (query, until) in partial.items()
+        if watermark is None or watermark < until
+    }
 
 
 def context_of(
@@ -547,10 +555,6 @@ def _writer(m: Migration) -> str:
 
 def _united(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*known, *more]))
-
-
-def _longest(plan: Plan) -> int:
-    return max(Kept.of(plan).retention.values(), default=0)
 
 
 def _until(request: Request) -> str:

@@ -58,19 +58,22 @@ class States:
         return True
 
     def drop(self, key: str) -> None:
-        """Remove a state with everything in it."""
-        if self.files.pop(key, None) is not None:
-            self.executor.forget(relation_of(key))
-        if (table := table_of(key)) in self.store.tables():  # also what half a removal left of one
-            self.step(f"drop:{table}")
-            self.store.drop(table)
+        """Remove a state with everything in it, also what half a removal left of one."""
+        if table_of(key) in self.store.tables():
+            self._remove(key)
 
     def keep_only(self, keys: Iterable[str]) -> None:
         """Remove the states that nobody needs any more."""
         kept = {table_of(key) for key in keys}
         for table in self.store.tables():
             if table.startswith(_KIND) and table not in kept:
-                self.drop(table.removeprefix(_KIND))
+                self._remove(table.removeprefix(_KIND))
+
+    def _remove(self, key: str) -> None:
+        if self.files.pop(key, None) is not None:
+            self.executor.forget(relation_of(key))
+        self.step(f"drop:{table_of(key)}")
+        self.store.drop(table_of(key))
 
     def rows(self, key: str) -> int:
         """How many rows a state has."""

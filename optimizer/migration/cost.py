@@ -95,9 +95,7 @@ def spell(seconds: float) -> str:
 
 def track_length(plan: Plan, lateness: int) -> float:
     """Seconds until no older tuple can join any more: once the watermark has passed its window."""
-    bounds, aliases = plan.query.bounds, plan.query.aliases
-    longest = max(bounds.retention(a, [o for o in aliases if o != a]) for a in aliases)
-    return (longest + lateness) / MICROSECONDS
+    return (plan.query.bounds.longest + lateness) / MICROSECONDS
 
 
 def beside_cost(new: Plan, kept: Container[str], estimator: Estimator) -> float:

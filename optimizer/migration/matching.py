@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from optimizer.explain import duration
-from optimizer.identity import identity
+from optimizer.identity import identity, retention, stateful
 from optimizer.migration.steps import Fill, How, Refused
 from optimizer.plan import (
     Combine,
@@ -89,28 +89,11 @@ class States:
         """Those of that plan; inputs from one stream may share a state."""
         nodes: dict[str, tuple[Node, ...]] = {}
         kept: dict[str, int] = {}
-        for node in _stateful(plan.root):
+        for node in stateful(plan.root):
             key = identity(node).key
             nodes[key] = (*nodes.get(key, ()), node)
-            kept[key] = max(kept.get(key, 0), _retention(plan.query, node))
+            kept[key] = max(kept.get(key, 0), retention(plan.query, node))
         return cls(nodes, kept)
-
-
-def _stateful(root: Node) -> Iterator[Node]:
-    for node in walk(root):
-        if isinstance(node, Join):
-            yield from node.parts
-        elif isinstance(node, GroupBy):
-            yield node
-
-
-def _retention(query: Query, node: Node) -> int:
-    """How long the engine keeps a row of it: after its smallest time, or its window's end."""
-    if isinstance(node, GroupBy):
-        held, partners = {node.grouping.time.alias}, set(query.aliases)
-    else:
-        held, partners = set(node.aliases), set(query.aliases) - node.aliases
-    return max(query.bounds.retention(alias, partners - {alias}) for alias in held)
 
 
 def name(node: Node) -> str:
