@@ -21,6 +21,7 @@ from jobs.commands.migrate import migrate
 from jobs.commands.migration import app as migration
 from jobs.commands.optimize import optimize
 from jobs.commands.run import run as run_job
+from jobs.commands.stats import app as stats
 from jobs.commands.status import status
 from jobs.commands.strategies import strategies
 from jobs.commands.verify import verify
@@ -43,6 +44,7 @@ app.command()(demo)
 app.command(name="run")(run_job)
 app.command()(status)
 app.command()(verify)
+app.add_typer(stats, name="stats")
 app.command()(migrate)
 app.add_typer(migration, name="migration")
 app.command()(explain)

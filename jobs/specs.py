@@ -251,6 +251,14 @@ class Reoptimize(Model):
     approve: Annotated[bool, Field(strict=True)] = False
 
 
+class Statistics(Model):
+    """What is gathered of the streams: how finely, how often, and for how long it is kept."""
+
+    window: PositiveDuration = timedelta(minutes=1)
+    every: PositiveDuration = timedelta(minutes=5)
+    keep: PositiveDuration = timedelta(days=30)
+
+
 class Job(Model):
     """A running Spark application, as its file describes it."""
 
@@ -265,6 +273,7 @@ class Job(Model):
         description="the queries by name"
     )
     budget: BudgetSpec = BudgetSpec()
+    statistics: Statistics = Statistics()
     reoptimize: Reoptimize = Reoptimize()
     _document: Document = PrivateAttr()
 

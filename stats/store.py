@@ -1,0 +1,189 @@
+"""The statistics of a job as Delta tables, one row a window and subject, beside its own tables.
+
+Windows are by event time, and everything about one is replaced by one commit a table: gathering it
+again changes nothing.  What could not be observed is null.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import TableNotFoundError
+
+TIME = pa.timestamp("us", "UTC")
+
+WINDOW = (("window_start", TIME), ("window_end", TIME))
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema([*WINDOW, *columns.items()])
+
+
+STREAMS, COLUMNS, EDGES, SELECTS = "streams", "columns", "edges", "selects"
+GROUPS, COMBINED, OPERATORS, BATCHES = "groups", "combined", "operators", "batches"
+VERDICTS, ERRORS = "verdicts", "errors"
+
+GATHERED: Mapping[str, pa.Schema] = {
+    STREAMS: _schema(
+        stream=pa.string(),
+        rows=pa.int64(),  # accepted, with an event time in the window
+        rate=pa.float64(),  # of those, a second
+        burstiness=pa.float64(),  # variance by mean of the rows in each second; 1 is Poisson's
+        width=pa.float64(),  # bytes a tuple
+        taken=pa.int64(),  # what the source itself has for the window's batches
+        accepted=pa.int64(),  # of those, as the job counted
+        late=pa.int64(),
+        rejected=pa.int64(),
+    ),
+    COLUMNS: _schema(
+        stream=pa.string(),
+        value=pa.string(),  # a side of a join's equality: a column, or an expression over columns
+        rows=pa.int64(),
+        nulls=pa.int64(),
+        distinct=pa.int64(),
+        heavy=pa.list_(pa.struct([("value", pa.string()), ("rows", pa.int64())])),  # most first
+    ),
+    EDGES: _schema(
+        query=pa.string(),
+        one=pa.string(),  # the aliases of two inputs that have predicates in common, in order
+        other=pa.string(),
+        pairs=pa.float64(),  # of tuples in the window that could match
+        matches=pa.float64(),  # of those, how many do; an estimate where sampled
+        selectivity=pa.float64(),
+        error=pa.float64(),  # half of its 95 % interval; 0 where exact
+        method=pa.string(),  # exact or sampled
+    ),
+    SELECTS: _schema(
+        query=pa.string(),
+        alias=pa.string(),
+        predicate=pa.string(),  # as `str(predicate)` writes it
+        rows=pa.int64(),
+        passed=pa.int64(),
+        selectivity=pa.float64(),
+    ),
+    GROUPS: _schema(query=pa.string(), groups=pa.float64()),  # of a window of the query, on average
+    COMBINED: _schema(query=pa.string(), alias=pa.string(), rate=pa.float64()),  # left, a second
+    OPERATORS: _schema(
+        operator=pa.string(),  # the key of its content
+        batches=pa.int64(),
+        rows=pa.int64(),  # put out
+        state_rows=pa.int64(),  # after the window's last batch
+        state_bytes=pa.int64(),
+        ms=pa.float64(),
+    ),
+    BATCHES: _schema(
+        batches=pa.int64(),
+        ms=pa.float64(),
+        cpu=pa.float64(),  # seconds, of all the job's processes
+        memory=pa.int64(),  # bytes, of all the job's processes, at most
+        state_rows=pa.int64(),
+        state_bytes=pa.int64(),
+        lag=pa.float64(),  # seconds from the watermark to the clock, after the last batch
+        backlog=pa.int64(),  # files or versions that wait, after the last batch
+        busy=pa.float64(),  # the share of the time between batches that they took
+        results=pa.int64(),
+    ),
+}
+"""What is gathered of every window; a window is there when `batches` has it."""
+
+TABLES: Mapping[str, pa.Schema] = {
+    **GATHERED,
+    VERDICTS: _schema(
+        good=pa.bool_(),
+        reasons=pa.list_(pa.string()),  # why it is not to be believed
+        checked=pa.int64(),  # expectations
+        at=TIME,
+    ),
+    ERRORS: _schema(
+        query=pa.string(),
+        operator=pa.string(),  # null for the whole plan
+        predicted=pa.float64(),  # CPU-seconds a second
+        measured=pa.float64(),
+        error=pa.float64(),  # predicted by measured, less one
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of event time, its end not part of it; in microseconds."""
+
+    start: int
+    end: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return (self.end - self.start) / 1_000_000
+
+
+@dataclass(frozen=True)
+class StatsStore:
+    """A job's statistics, under its storage."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, storage: Path) -> "StatsStore":
+        """Where a job that keeps to that directory has them."""
+        return cls(storage / "stats")
+
+    def path(self, table: str) -> Path:
+        """Where a table is, for whoever reads Delta."""
+        return self.root / table
+
+    def replace(self, table: str, window: Window, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Have the table say this of the window, and nothing else; times come as microseconds."""
+        schema = TABLES[table]
+        whole = [{"window_start": window.start, "window_end": window.end} | dict(r) for r in rows]
+        content = pa.Table.from_pylist(whole, schema=schema)
+        path = self.path(table)
+        if not DeltaTable.is_deltatable(str(path)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            DeltaTable.create(path, schema, mode="ignore")
+        if self.read(table, window).equals(content):
+            return
+        only = f"window_start = arrow_cast({window.start}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+        write_deltalake(path, content, mode="overwrite", predicate=only)
+
+    def read(self, table: str, window: Window | None = None) -> pa.Table:
+        """All rows, or those of a window; none where nothing was ever written."""
+        try:
+            found = DeltaTable(self.path(table)).to_pyarrow_table()
+        except TableNotFoundError:
+            return TABLES[table].empty_table()
+        found = found.cast(TABLES[table]).sort_by("window_start")
+        return found if window is None else found.filter(_is(window))
+
+    def rows(self, table: str, windows: Sequence[Window]) -> list[dict[str, Any]]:
+        """The rows of some windows, the oldest first, their times in microseconds."""
+        wanted = {window.start for window in windows}
+        found = self.read(table)
+        for name in ("window_start", "window_end"):
+            micros = found.column(name).cast(pa.int64())
+            found = found.set_column(found.schema.get_field_index(name), name, micros)
+        return [row for row in found.to_pylist() if row["window_start"] in wanted]
+
+    def windows(self) -> list[Window]:
+        """The windows that have been gathered, the oldest first."""
+        return _windows(self.read(BATCHES))
+
+    def good(self) -> list[Window]:
+        """Those of them that passed validation, the oldest first: what decisions may use."""
+        verdicts = self.read(VERDICTS)
+        return _windows(verdicts.filter(verdicts.column("good")))
+
+
+def _is(window: Window) -> pc.Expression:
+    start = pa.scalar(window.start, pa.int64()).cast(TIME)
+    return pc.field("window_start") == start
+
+
+def _windows(table: pa.Table) -> list[Window]:
+    starts, ends = (table.column(name).cast(pa.int64()) for name, _ in WINDOW)
+    pairs = zip(starts.to_pylist(), ends.to_pylist(), strict=True)
+    return [Window(start, end) for start, end in sorted(set(pairs))]
