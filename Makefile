@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
+unexport PYTHONDONTWRITEBYTECODE # with it, every start compiles every module
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check plans lock clean
 
