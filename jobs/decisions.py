@@ -1,0 +1,202 @@
+"""What was decided about a job's plans, when, why and by whom: one row a decision, kept for good.
+
+What a person says of a decision that waits is another row of the same id; the last one counts.
+"""
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from json import dumps, loads
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+
+from optimizer.drift import Outcome
+
+_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("at", pa.int64()),
+        ("query", pa.string()),
+        ("outcome", pa.string()),
+        ("key", pa.string()),
+        ("approval", pa.string()),
+        ("request", pa.string()),
+        ("content", pa.string()),
+    ]
+)
+
+FILES = 64
+"""So many files are merged into one: each decision adds one."""
+
+
+class Approval(StrEnum):
+    """Whether a person has to agree, and what they said."""
+
+    NOT_NEEDED = "not needed"
+    WAITS = "waits"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The plan that a search strategy came to."""
+
+    strategy: str
+    plan: str
+    cpu: float
+    """CPU-seconds a second, under the workload of all windows together."""
+    memory_tuples: float
+    memory_bytes: float
+    qualified: bool
+    examined: int
+    seconds: float
+    """How long the search took."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided about a query, from what, and what came of it; plain values throughout."""
+
+    id: str
+    at: int
+    """When, in microseconds."""
+    job: str
+    query: str
+    outcome: str
+    trigger: str
+    """The first that fired; none, or a person."""
+    reasons: tuple[str, ...]
+    figures: Mapping[str, Any]
+    """running_cpu, best_cpu, drift (by window), gain_per_hour, migration_work, payback_seconds."""
+    running: str
+    """The plan that runs, as people write it."""
+    running_plan: Mapping[str, Any]
+    """The same as JSON."""
+    candidates: tuple[Candidate, ...]
+    chosen: str
+    """The plan to migrate to."""
+    chosen_plan: Mapping[str, Any]
+    strategy: str
+    """The search that found it, or `library`."""
+    migration: str
+    """The strategy by which to migrate; empty where there is nothing to migrate."""
+    workload: Mapping[str, Any]
+    """As a workload file has it: `midstream optimize --workload` reads it."""
+    windows: tuple[tuple[int, int], ...]
+    """Those that it rests on: their starts and ends, in microseconds."""
+    library: str
+    """The signature by which the plan was found in the library; empty without a hit."""
+    by: str
+    why: str
+    forced: bool
+    dry_run: bool
+    key: str
+    """Equal for decisions that would do the same for the same reason."""
+    approval: str = Approval.NOT_NEEDED
+    approved_by: str = ""
+    approved_why: str = ""
+    request: str = ""
+    """The migration that was asked for."""
+
+    @property
+    def migrates(self) -> bool:
+        """Whether it says to migrate."""
+        return self.outcome == Outcome.MIGRATE
+
+    def to_json(self) -> dict[str, Any]:
+        """As programs read it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Decision":
+        """What `to_json` wrote."""
+        return cls(
+            **{
+                **data,
+                "reasons": tuple(data["reasons"]),
+                "candidates": tuple(Candidate(**one) for one in data["candidates"]),
+                "windows": tuple((start, end) for start, end in data["windows"]),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class DecisionLog:
+    """A job's decisions, a Delta table under its storage."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, storage: Path) -> "DecisionLog":
+        """Where a job that keeps to that directory has them."""
+        return cls(storage / "reoptimize")
+
+    @property
+    def path(self) -> Path:
+        """The table, for whoever reads Delta."""
+        return self.root / "decisions"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let nobody else decide meanwhile: two who look at the same windows ask once."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def record(self, decision: Decision) -> None:
+        """Append a decision, or what has become of it."""
+        row = decision.to_json() | {"content": dumps(decision.to_json())}
+        rows = pa.Table.from_pylist([{name: row[name] for name in _SCHEMA.names}], _SCHEMA)
+        write_deltalake(self.path, rows, mode="append")
+        table = DeltaTable(self.path)
+        if len(table.file_uris()) > FILES:
+            table.optimize.compact()
+            table.vacuum(dry_run=False)
+
+    def newest(self, count: int) -> list[Decision]:
+        """The last so many as they stand, the oldest first."""
+        return self._find("true", count)[-count:]
+
+    def get(self, id_: str) -> Decision | None:
+        """The one of that id."""
+        return next(iter(self._find(f"id = '{_quoted(id_)}'")), None)
+
+    def repeated(self, key: str) -> Decision | None:
+        """The one that would do the same for the same reason, if it led to anything."""
+        found = self._find(f"key = '{_quoted(key)}'")
+        return next(
+            (one for one in found if one.request or one.approval != Approval.NOT_NEEDED), None
+        )
+
+    def asked(self, query: str) -> list[Decision]:
+        """Those of a query that led to a migration."""
+        return self._find(f"query = '{_quoted(query)}' AND request <> ''")
+
+    def _find(self, where: str, count: int | None = None) -> list[Decision]:
+        """Decisions as they stand; of `count` ids at least."""
+        if not DeltaTable.is_deltatable(str(self.path)):
+            return []
+        known = QueryBuilder().register("decisions", DeltaTable(self.path))
+        limit = "" if count is None else f" LIMIT {3 * count}"
+        text = f"SELECT content FROM decisions WHERE {where} ORDER BY at DESC{limit}"
+        contents = pa.table(known.execute(text).read_all()).column("content").to_pylist()
+        found = [Decision.from_json(loads(content)) for content in contents]
+        stands = {one.id: one for one in sorted(found, key=_stands)}
+        return sorted(stands.values(), key=lambda one: (one.at, one.id))
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def _stands(decision: Decision) -> tuple[int, bool, bool]:
+    """Of two rows of a decision, the later one is that which says more."""
+    answered = decision.approval in (Approval.APPROVED, Approval.REJECTED)
+    return decision.at, answered, bool(decision.request)
