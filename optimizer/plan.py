@@ -444,7 +444,7 @@ def as_written(query: Query) -> Tree:
 
 def build(query: Query, tree: Tree) -> Plan:
     """The plan of that tree: selects at the sources, columns dropped once nobody reads them."""
-    root = _joined(query, tree)
+    root = joined(query, tree)
     if missing := [alias for alias in query.aliases if alias not in root.aliases]:
         raise PlanError(f"{tree} leaves out {_list(missing)}")
     if query.grouping is not None:
@@ -452,10 +452,11 @@ def build(query: Query, tree: Tree) -> Plan:
     return Plan(query, Emit(root, query.output))
 
 
-def _joined(query: Query, tree: Tree) -> Node:
+def joined(query: Query, tree: Tree) -> Node:
+    """What the joins of a tree compute, of all inputs or of some."""
     if isinstance(tree, Leaf):
         return input_of(query, tree)
-    parts = tuple(_joined(query, part) for part in tree.parts)
+    parts = tuple(joined(query, part) for part in tree.parts)
     aliases = [alias for alias in query.aliases if any(alias in part.aliases for part in parts)]
     inside = {alias: position for position, part in enumerate(parts) for alias in part.aliases}
     if len(inside) != sum(len(part.aliases) for part in parts):

@@ -1,0 +1,174 @@
+"""A query's workload from validated windows: smoothed, with its spread, and corrected by its joins.
+
+Newer windows count for more: the weight of one halves with every `HALF_LIFE` windows of age.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any
+
+from optimizer.query import Query
+from optimizer.workload import Method, StreamLoad, UnitCosts, Workload
+from stats.corrections import Seen, corrections, join_figure
+from stats.store import COMBINED, EDGES, GROUPS, SELECTS, STREAMS, StatsStore, Window
+
+HALF_LIFE = 2.0
+"""In windows: after so many, what one said counts for half as much."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What validated windows say of a query, and how far to believe it.
+
+    Figures are called `rate a`, `width a`, `select a.x > 5`, `join a-b`, `combine a` and `groups`.
+    """
+
+    workload: Workload
+    windows: tuple[Window, ...]
+    """What it rests on, the oldest first."""
+    spread: Mapping[str, float] = field(default_factory=dict)
+    """Of each figure observed, its deviation over the windows by its mean."""
+    assumed: tuple[str, ...] = ()
+    """The figures that no window has."""
+    corrections: Mapping[str, float] = field(default_factory=dict)
+    """By what selectivities were multiplied, so that estimates meet what the joins put out."""
+
+
+def observed(
+    query: Query,
+    store: StatsStore,
+    windows: Sequence[Window],
+    *,
+    name: str,
+    batch: float,
+    costs: UnitCosts,
+) -> Observed:
+    """The workload of a job's query, called `name` there, by windows that passed validation."""
+    windows = sorted(windows, key=lambda window: window.start)
+    modest = Workload.assume(query, batch=batch, method=Method.BATCH, unit_costs=costs)
+    modest = replace(modest, assumed=not windows)
+    said, weights = _said(query, name, store, windows), _weights(windows)
+    smooth = {figure: _smoothed(found, weights) for figure, found in said.items()}
+    means = {figure: mean for figure, (mean, _) in smooth.items()}
+    then = [
+        Seen(window, weights[window], _workload(modest, means | _at(window, said)))
+        for window in windows
+    ]
+    load = _workload(modest, means)
+    factors = corrections(query, load, store, then)
+    return Observed(
+        _workload(modest, means, factors),
+        tuple(windows),
+        {figure: spread for figure, (_, spread) in smooth.items()},
+        tuple(figure for figure in _wanted(query) if figure not in said),
+        factors,
+    )
+
+
+Figures = Mapping[str, Mapping[Window, float]]
+"""What windows say, by the name of the figure."""
+
+
+def _wanted(query: Query) -> Iterator[str]:
+    for alias in query.aliases:
+        yield f"rate {alias}"
+        yield f"width {alias}"
+        yield from (f"select {predicate}" for predicate in query.selects(alias))
+        if query.grouping is not None:
+            yield f"combine {alias}"
+    yield from map(join_figure, query.graph.edges)
+    if query.grouping is not None:
+        yield "groups"
+
+
+def _said(query: Query, name: str, store: StatsStore, windows: Sequence[Window]) -> Figures:
+    """Of the figures that the query has, those that windows have.
+
+    Rows of the same figure are of predicates between the same inputs: their product counts.
+    """
+    wanted, by_start = set(_wanted(query)), {window.start: window for window in windows}
+    said: dict[str, dict[Window, float]] = {}
+    for start, figure, value in _rows(query, name, store, windows):
+        if figure in wanted and value is not None and (value or not _positive(figure)):
+            known = said.setdefault(figure, {})
+            known[by_start[start]] = known.get(by_start[start], 1.0) * value
+    return said
+
+
+def _positive(figure: str) -> bool:
+    """Whether zero only says that there was nothing to look at."""
+    return figure.startswith(("width ", "groups"))
+
+
+def _rows(
+    query: Query, name: str, store: StatsStore, windows: Sequence[Window]
+) -> Iterator[tuple[int, str, float | None]]:
+    for row in store.rows(STREAMS, windows):
+        for alias, stream in query.inputs:
+            if stream.name == row["stream"]:
+                yield row["window_start"], f"rate {alias}", row["rate"]
+                yield row["window_start"], f"width {alias}", row["width"]
+    for table in (EDGES, SELECTS, GROUPS, COMBINED):
+        for row in store.rows(table, windows):
+            if row["query"] == name:
+                yield row["window_start"], *_figure(table, row)
+
+
+def _figure(table: str, row: Mapping[str, Any]) -> tuple[str, float | None]:
+    match table:
+        case "edges":
+            return join_figure((row["one"], row["other"])), row["selectivity"]
+        case "selects":
+            return f"select {row['predicate']}", row["selectivity"]
+        case "combined":
+            return f"combine {row['alias']}", row["rate"]
+    return "groups", row["groups"]
+
+
+# --- smoothing -----------------------------------------------------------------------------------
+
+
+def _weights(windows: Sequence[Window]) -> dict[Window, float]:
+    """How much each counts, the newest once; a gap makes those before it older."""
+    return {
+        window: 0.5 ** ((windows[-1].end - window.end) / (window.end - window.start) / HALF_LIFE)
+        for window in windows
+    }
+
+
+def _smoothed(
+    found: Mapping[Window, float], weights: Mapping[Window, float]
+) -> tuple[float, float]:
+    """The weighted mean, and the weighted deviation by it."""
+    total = sum(weights[window] for window in found)
+    mean = sum(weights[window] * value for window, value in found.items()) / total
+    variance = sum(weights[window] * (value - mean) ** 2 for window, value in found.items()) / total
+    return mean, sqrt(variance) / mean if mean else 0.0
+
+
+def _at(window: Window, said: Figures) -> dict[str, float]:
+    return {figure: found[window] for figure, found in said.items() if window in found}
+
+
+def _workload(
+    modest: Workload, known: Mapping[str, float], factors: Mapping[str, float] | None = None
+) -> Workload:
+    """With the figures that are known, corrected."""
+    factor = factors or {}
+
+    def share(figure: str, otherwise: float) -> float:
+        return min(1.0, known.get(figure, otherwise) * factor.get(figure, 1.0))
+
+    def load(alias: str, otherwise: StreamLoad) -> StreamLoad:
+        rate = known.get(f"rate {alias}", otherwise.rate)
+        return StreamLoad(rate, known.get(f"width {alias}", otherwise.width))
+
+    return replace(
+        modest,
+        streams={alias: load(alias, otherwise) for alias, otherwise in modest.streams.items()},
+        joins={edge: share(join_figure(edge), s) for edge, s in modest.joins.items()},
+        selects={text: share(f"select {text}", s) for text, s in modest.selects.items()},
+        combine={a: known[f"combine {a}"] for a in modest.streams if f"combine {a}" in known},
+        groups=known.get("groups", modest.groups),
+    )
