@@ -16,6 +16,7 @@ from jobs import show
 from jobs.commands.bench import PASS_ON, bench
 from jobs.commands.demo import demo
 from jobs.commands.doctor import doctor
+from jobs.commands.down import down
 from jobs.commands.explain import explain
 from jobs.commands.migrate import migrate
 from jobs.commands.migration import app as migration
@@ -24,6 +25,7 @@ from jobs.commands.run import run as run_job
 from jobs.commands.stats import app as stats
 from jobs.commands.status import status
 from jobs.commands.strategies import strategies
+from jobs.commands.up import up
 from jobs.commands.verify import verify
 from jobs.errors import InputError, MidstreamError
 
@@ -41,6 +43,8 @@ app = typer.Typer(
 )
 
 app.command()(demo)
+app.command()(up)
+app.command()(down)
 app.command(name="run")(run_job)
 app.command()(status)
 app.command()(verify)

@@ -1,0 +1,107 @@
+"""The processes that make up the services: what each is called with, and what it must know."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.services.home import ADMIN, VIEWER, Home
+
+DAGS = Path(__file__).parents[2] / "dags"
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class Component:
+    """A process to keep running."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+
+
+def components(home: Home) -> list[Component]:
+    """In the order in which they start: the slowest first, and the jobs, which wait for no one."""
+    known = environment(home)
+    settings = home.settings
+    server = ("-m", "uvicorn", "--factory", "jobs.tracking.server:app", "--host", "127.0.0.1")
+    commands = {
+        "airflow-api": (_bin("airflow"), "api-server"),
+        "mlflow": (sys.executable, *server, "--port", str(settings.mlflow_port)),
+        "airflow-scheduler": (_bin("airflow"), "scheduler", "--skip-serve-logs"),
+        "airflow-dags": (_bin("airflow"), "dag-processor"),
+        "airflow-triggerer": (_bin("airflow"), "triggerer", "--skip-serve-logs"),
+    }
+    jobs = {f"job-{name}": (_bin("midstream"), "run", file) for name, file in settings.jobs.items()}
+    return [Component(name, command, known) for name, command in (commands | jobs).items()]
+
+
+def migrate_database(home: Home) -> Component:
+    """What has to be done before Airflow starts, once for each of its versions."""
+    return Component("airflow-database", (_bin("airflow"), "db", "migrate"), environment(home))
+
+
+def _bin(name: str) -> str:
+    return str(BIN / name)
+
+
+def environment(home: Home) -> dict[str, str]:
+    """The variables of every component: each finds the others, and no one else."""
+    near = "127.0.0.1,localhost"
+    others = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW__")}
+    path = os.pathsep.join([str(BIN), *filter(None, [os.environ.get("PATH")])])
+    always = {"PATH": path, "NO_PROXY": near, "no_proxy": near, "PYTHONUNBUFFERED": "1"}
+    return others | always | _airflow(home) | _mlflow(home) | _midstream(home)
+
+
+def _midstream(home: Home) -> dict[str, str]:
+    settings = home.settings
+    return {
+        "MIDSTREAM_JOBS": os.pathsep.join(settings.jobs.values()),
+        "MIDSTREAM_HOME": str(home.root.parent),
+    }
+
+
+def _airflow(home: Home) -> dict[str, str]:
+    url, keys = home.settings.airflow, home.keys()
+    options = {
+        "CORE__DAGS_FOLDER": DAGS,
+        "CORE__LOAD_EXAMPLES": False,
+        "CORE__DAGS_ARE_PAUSED_AT_CREATION": False,
+        "CORE__PARALLELISM": 4,
+        "CORE__FERNET_KEY": keys["fernet"],
+        "CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin,{VIEWER}:viewer",
+        "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": home.passwords,
+        "API__HOST": "127.0.0.1",
+        "API__PORT": home.settings.airflow_port,
+        "API__BASE_URL": url,
+        "API__SECRET_KEY": keys["session"],
+        "API_AUTH__JWT_SECRET": keys["jwt"],
+        "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 5,
+        "DAG_PROCESSOR__PARSING_PROCESSES": 1,
+        "DAG_PROCESSOR__REFRESH_INTERVAL": 10,
+        "LOGGING__BASE_LOG_FOLDER": home.logs / "tasks",
+        "LOGGING__DAG_PROCESSOR_CHILD_PROCESS_LOG_DIRECTORY": home.logs / "dags",
+        # A task whose worker has died is found within seconds, and tried again.
+        "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 10,
+        "SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": 15,
+        "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": 0.1,
+        "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 60,
+    }
+    set_ = {f"AIRFLOW__{name}": str(value) for name, value in options.items()}
+    return set_ | {"AIRFLOW_HOME": str(home.airflow)}
+
+
+def _mlflow(home: Home) -> dict[str, str]:
+    people, _ = home.people()
+    return {
+        "MIDSTREAM_MLFLOW_HOME": str(home.mlflow),
+        "MIDSTREAM_PASSWORDS": str(home.passwords),
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_TRACKING_URI": home.settings.mlflow,
+        "MLFLOW_TRACKING_USERNAME": ADMIN,
+        "MLFLOW_TRACKING_PASSWORD": people[ADMIN],
+    }
