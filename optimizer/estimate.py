@@ -126,6 +126,12 @@ class Estimator:
         self.volumes = Volumes(query.bounds)
         self._bit = {alias: 1 << position for position, alias in enumerate(query.aliases)}
 
+    def under(self, workload: Workload) -> "Estimator":
+        """The same query under another workload: its windows admit what they did."""
+        other = Estimator(self.query, workload)
+        other.volumes = self.volumes
+        return other
+
     def plan(self, plan: Plan) -> dict[Node, Estimate]:
         """The estimates of all operators of a plan."""
         found: dict[Node, Estimate] = {}

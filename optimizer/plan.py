@@ -444,7 +444,7 @@ def as_written(query: Query) -> Tree:
 
 def build(query: Query, tree: Tree) -> Plan:
     """The plan of that tree: selects at the sources, columns dropped once nobody reads them."""
-    root = joined(query, tree)
+    root = _joined(query, tree)
     if missing := [alias for alias in query.aliases if alias not in root.aliases]:
         raise PlanError(f"{tree} leaves out {_list(missing)}")
     if query.grouping is not None:
@@ -452,11 +452,18 @@ def build(query: Query, tree: Tree) -> Plan:
     return Plan(query, Emit(root, query.output))
 
 
-def joined(query: Query, tree: Tree) -> Node:
-    """What the joins of a tree compute, of all inputs or of some."""
+def _joined(query: Query, tree: Tree) -> Node:
     if isinstance(tree, Leaf):
         return input_of(query, tree)
-    parts = tuple(joined(query, part) for part in tree.parts)
+    parts = tuple(_joined(query, part) for part in tree.parts)
+    return join_of(query, parts, tree.orders, tree.place)
+
+
+def join_of(
+    query: Query, parts: tuple[Node, ...], orders: tuple[Order, ...] = (), place: str = ""
+) -> Node:
+    """What a join of these computes, by all predicates between them."""
+    tree = Branch(tuple(map(tree_of, parts)), orders, place)
     aliases = [alias for alias in query.aliases if any(alias in part.aliases for part in parts)]
     inside = {alias: position for position, part in enumerate(parts) for alias in part.aliases}
     if len(inside) != sum(len(part.aliases) for part in parts):
@@ -467,8 +474,7 @@ def joined(query: Query, tree: Tree) -> Node:
         if predicate.aliases <= inside.keys() and len({inside[a] for a in predicate.aliases}) == 2
     )
     bounds = query.bounds.restrict(aliases)
-    join = Join(parts, predicates, bounds, tree.orders, tree.place)
-    return _pruned(query, join)
+    return _pruned(query, Join(parts, predicates, bounds, tree.orders, place))
 
 
 def input_of(query: Query, leaf: Leaf) -> Node:

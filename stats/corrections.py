@@ -13,7 +13,7 @@ from math import prod
 
 from optimizer.estimate import Estimator
 from optimizer.identity import identity
-from optimizer.plan import Branch, Leaf, Node, joined
+from optimizer.plan import Leaf, Node, input_of, join_of
 from optimizer.query import Query
 from optimizer.workload import Workload
 from stats.store import BATCHES, OPERATORS, STREAMS, StatsStore, Window
@@ -35,7 +35,7 @@ def corrections(
     query: Query, load: Workload, store: StatsStore, seen: Sequence[Seen]
 ) -> dict[str, float]:
     """The factors of the workload's selectivities, by figure, where something ran that tells."""
-    ran = _Ran(query, store, seen)
+    ran = _Ran(query, load, store, seen)
     factors: dict[str, float] = {}
     for node in _parts(query):
         terms = _terms(query, load, node)
@@ -72,11 +72,12 @@ def _terms(query: Query, load: Workload, node: Node) -> dict[str, float]:
 
 def _parts(query: Query) -> Iterator[Node]:
     """Every connected set of inputs, the smallest first, as one join: identity knows no others."""
-    for count in range(1, len(query.aliases)):
-        for aliases in combinations(query.aliases, count):
+    inputs = {alias: input_of(query, Leaf(alias)) for alias in query.aliases}
+    yield from inputs.values()
+    for count in range(2, len(inputs)):
+        for aliases in combinations(inputs, count):
             if _connected(query, aliases):
-                leaves = tuple(map(Leaf, aliases))
-                yield joined(query, Branch(leaves) if count > 1 else leaves[0])
+                yield join_of(query, tuple(inputs[alias] for alias in aliases))
 
 
 def _connected(query: Query, aliases: Sequence[str]) -> bool:
@@ -90,10 +91,13 @@ def _connected(query: Query, aliases: Sequence[str]) -> bool:
 class _Ran:
     """What the parts put out in each window, beside what the estimator expects of them."""
 
-    def __init__(self, query: Query, store: StatsStore, seen: Sequence[Seen]) -> None:
+    def __init__(
+        self, query: Query, load: Workload, store: StatsStore, seen: Sequence[Seen]
+    ) -> None:
         self._query = query
         self._seen = seen
-        self._estimators = {one.window: Estimator(query, one.workload) for one in seen}
+        estimator = Estimator(query, load)
+        self._estimators = {one.window: estimator.under(one.workload) for one in seen}
         self._began = min((window.start for window in store.windows()), default=0)
         windows = [one.window for one in seen]
         self._streams = {(r["window_start"], r["stream"]): r for r in store.rows(STREAMS, windows)}

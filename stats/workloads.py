@@ -16,6 +16,12 @@ from stats.store import COMBINED, EDGES, GROUPS, SELECTS, STREAMS, StatsStore, W
 HALF_LIFE = 2.0
 """In windows: after so many, what one said counts for half as much."""
 
+MEMORY = 60
+"""For so many windows a join that no longer runs still corrects estimates.
+
+Otherwise a plan would look good again as soon as it has been left.
+"""
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -45,25 +51,35 @@ def observed(
     costs: UnitCosts,
 ) -> Observed:
     """The workload of a job's query, called `name` there, by windows that passed validation."""
-    windows = sorted(windows, key=lambda window: window.start)
     modest = Workload.assume(query, batch=batch, method=Method.BATCH, unit_costs=costs)
     modest = replace(modest, assumed=not windows)
-    said, weights = _said(query, name, store, windows), _weights(windows)
-    smooth = {figure: _smoothed(found, weights) for figure, found in said.items()}
+    past = _past(store, windows)
+    said, weights = _said(query, name, store, past), _weights(past)
+    smooth = {
+        figure: _smoothed(recent, weights)
+        for figure, found in said.items()
+        if (recent := {window: found[window] for window in windows if window in found})
+    }
     means = {figure: mean for figure, (mean, _) in smooth.items()}
-    then = [
+    seen = [
         Seen(window, weights[window], _workload(modest, means | _at(window, said)))
-        for window in windows
+        for window in past
     ]
-    load = _workload(modest, means)
-    factors = corrections(query, load, store, then)
+    factors = corrections(query, _workload(modest, means), store, seen)
     return Observed(
         _workload(modest, means, factors),
-        tuple(windows),
+        tuple(sorted(windows, key=lambda window: window.start)),
         {figure: spread for figure, (_, spread) in smooth.items()},
-        tuple(figure for figure in _wanted(query) if figure not in said),
+        tuple(figure for figure in _wanted(query) if figure not in smooth),
         factors,
     )
+
+
+def _past(store: StatsStore, windows: Sequence[Window]) -> list[Window]:
+    """The windows, and the good ones before them that are remembered, the oldest first."""
+    newest = max((window.end for window in windows), default=0)
+    before = [window for window in store.good() if window.end <= newest][-MEMORY:]
+    return sorted({*before, *windows}, key=lambda window: window.start)
 
 
 Figures = Mapping[str, Mapping[Window, float]]

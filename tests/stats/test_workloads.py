@@ -244,3 +244,14 @@ def test_a_job_that_catches_up_takes_more_than_a_window_has(store: StatsStore):
     rows = store.rows(STREAMS, [there])
     store.replace(STREAMS, there, [row | {"accepted": 1_800} for row in rows])
     assert seen(query, store).corrections == pytest.approx({"join a-b": 1.0})
+
+
+def test_what_a_plan_showed_is_remembered_once_it_has_been_left(store: StatsStore):
+    query = chain()
+    fill(store, 0)
+    fill(store, 1, rate=20, operators={key(query, "ab"): 96_000})
+    for number in range(2, 6):
+        fill(store, number)
+    last = observed(query, store, store.good()[-3:], name="q", batch=10, costs=UnitCosts())
+    assert last.workload.streams["a"].rate == pytest.approx(10)
+    assert last.corrections == pytest.approx({"join a-b": 2.0})
