@@ -3,6 +3,7 @@
 Read and written by anyone, without Spark; the job answers between two batches.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -107,8 +108,14 @@ def new_id(now: int, what: str) -> str:
     return f"{made:%y%m%d-%H%M%S}-{made.microsecond // 1000:03d}-{what}"
 
 
+USER = "MIDSTREAM_USER"
+"""Who asks, where a program asks for a person."""
+
+
 def user() -> str:
     """Who asks."""
+    if named := os.environ.get(USER):
+        return named
     try:
         return getuser()
     except (KeyError, OSError):

@@ -38,6 +38,12 @@ Workload = Annotated[
 Svg = Annotated[Path | None, typer.Option(help="Draw what changes into this file.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would happen.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+AskId = Annotated[
+    str | None,
+    typer.Option(
+        "--id", help="Ask under this id; asking again with it changes nothing.", show_default=False
+    ),
+]
 Watch = Annotated[bool, typer.Option("--watch", help="Follow it to its end.")]
 
 
@@ -50,6 +56,8 @@ class Conduct:
     watch: bool
     json: bool
     svg: Path | None = None
+    id: str | None = None
+    """Under which id to ask; otherwise a new one."""
 
 
 def migrate(  # noqa: PLR0913  # options, each by its name
@@ -75,6 +83,7 @@ def migrate(  # noqa: PLR0913  # options, each by its name
     svg: Svg = None,
     dry_run: DryRun = False,
     yes: Yes = False,
+    id_: AskId = None,
     watch: Watch = False,
     json: show.Json = False,
 ) -> int:  # fmt: skip
@@ -83,13 +92,39 @@ def migrate(  # noqa: PLR0913  # options, each by its name
     from jobs.engine.requests import Request
     from jobs.proposals import Subject, wanted
 
+    how = Conduct(dry_run, yes, watch, json, svg, id_)
+    if asked_already(file, id_):
+        return settle(file, str(id_), how)
     wish = Request(
         id="", at=0, strategy=strategy, proof=proof, hold=hold, at_batch=at_batch,
         limit=micros(limit), before=before, after=after, reason=reason,
     )  # fmt: skip
     subject = Subject.of(specs.load(file), query, workload)
     proposal = subject.propose(wish, wanted(plan, subject))
-    return conduct(file, proposal, Conduct(dry_run, yes, watch, json, svg))
+    return conduct(file, proposal, how)
+
+
+def asked_already(file: Path, id_: str | None) -> bool:
+    """Whether someone has asked under that id before."""
+    from jobs.migrations import Watched, records
+
+    return id_ is not None and id_ in {
+        record.request.id for record in records(Watched.of(file).store)
+    }
+
+
+def settle(file: Path, id_: str, how: Conduct) -> int:
+    """Tell what became of what was asked before, and follow it if that is wanted."""
+    from jobs.commands.migration import follow
+    from jobs.migrations import Watched
+
+    watched = Watched.of(file)
+    end = follow(watched, id_, quiet=how.json) if how.watch else watched.status(id_)
+    if how.json:
+        show.as_json({"id": id_, "again": True, "status": end})
+    else:
+        show.plain(f"{id_} was asked for before: {end['phase']}")
+    return 0 if not how.watch or end["phase"] == "done" else 1
 
 
 def micros(length: str | None) -> int | None:
@@ -139,7 +174,8 @@ def _request(file: Path, proposal: "Proposal", how: Conduct) -> int:
 
     watched, now = Watched.of(file), time_ns() // 1000
     query = proposal.request.query
-    request = replace(proposal.request, id=new_id(now, query), at=now, by=user())
+    id_ = how.id or new_id(now, query)
+    request = replace(proposal.request, id=id_, at=now, by=user())
     ask(watched.store, request)
     if how.json:
         end = follow(watched, request.id, quiet=True) if how.watch else {}

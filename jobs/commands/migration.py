@@ -94,6 +94,7 @@ def revert(  # noqa: PLR0913  # options, each by its name
     svg: migrate.Svg = None,
     dry_run: migrate.DryRun = False,
     yes: migrate.Yes = False,
+    ask_id: migrate.AskId = None,
     watch: migrate.Watch = False,
     json: show.Json = False,
 ) -> int:
@@ -103,6 +104,9 @@ def revert(  # noqa: PLR0913  # options, each by its name
     from jobs.migrations import Watched, pick, plan_before, records
     from jobs.proposals import Subject
 
+    how = migrate.Conduct(dry_run, yes, watch, json, svg, ask_id)
+    if migrate.asked_already(file, ask_id):
+        return migrate.settle(file, str(ask_id), how)
     watched = Watched.of(file)
     found = records(watched.store)
     done = [record for record in found if record.phase == "done"]
@@ -119,7 +123,7 @@ def revert(  # noqa: PLR0913  # options, each by its name
         "", 0, strategy=strategy, proof=proof, hold=hold, reason=reason or f"revert {name}"
     )
     proposal = subject.propose(wish, subject.past(plan, name))
-    return migrate.conduct(file, proposal, migrate.Conduct(dry_run, yes, watch, json, svg))
+    return migrate.conduct(file, proposal, how)
 
 
 # --- asking --------------------------------------------------------------------------------------

@@ -270,6 +270,26 @@ def test_what_is_asked_for(stage: Stage):
     assert (request.reason, bool(request.by), bool(request.base)) == ("drift", True, True)
 
 
+def test_asked_twice_under_one_id(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MIDSTREAM_USER", "eva in Airflow")
+    ours = "261118-173337-285-three"
+    for plan in ("((a b) c)", "((b c) a)"):  # the second is not even looked at
+        again = ("migrate", "JOB", plan, "--query", "three", "--id", ours, "--yes")
+        assert stage.json(*again)["id"] == ours
+    stage.batches(3)
+    found = stage.json(*again)
+    assert (found["again"], found["status"]["phase"]) == (True, "done")
+    assert (stage.plan, found["status"]["by"]) == ("((a b) c)", "eva in Airflow")
+    assert len(asked(stage.watched.store)) == 1
+
+    back = ("migration", "revert", "JOB", "--id", "261118-180000-000-three", "--yes")
+    stage.json(*back)
+    stage.batches(3)
+    assert stage.plan == "(a b c)"
+    assert "was asked for before: done" in stage.says(0, *back)
+    assert len(asked(stage.watched.store)) == 2
+
+
 @pytest.mark.parametrize("strategy", MIGRATIONS)
 def test_to_its_end(stage: Stage, strategy: str):
     id_ = stage.json(*THREE, "--strategy", strategy, "--proof", "1", "--yes")["id"]
