@@ -21,6 +21,7 @@ from jobs.commands.explain import explain
 from jobs.commands.migrate import migrate
 from jobs.commands.migration import app as migration
 from jobs.commands.optimize import optimize
+from jobs.commands.reoptimize import reoptimize
 from jobs.commands.run import run as run_job
 from jobs.commands.stats import app as stats
 from jobs.commands.status import status
@@ -49,6 +50,7 @@ app.command(name="run")(run_job)
 app.command()(status)
 app.command()(verify)
 app.add_typer(stats, name="stats")
+app.command()(reoptimize)
 app.command()(migrate)
 app.add_typer(migration, name="migration")
 app.command()(explain)

@@ -73,7 +73,8 @@ class Decision:
     """The first that fired; none, or a person."""
     reasons: tuple[str, ...]
     figures: Mapping[str, Any]
-    """running_cpu, best_cpu, drift (by window), gain_per_hour, migration_work, payback_seconds."""
+    """running_cpu, chosen_cpu, drift (by window), gain_per_hour, migration_work, payback_seconds;
+    empty without windows."""
     running: str
     """The plan that runs, as people write it."""
     running_plan: Mapping[str, Any]
@@ -99,8 +100,9 @@ class Decision:
     key: str
     """Equal for decisions that would do the same for the same reason."""
     approval: str = Approval.NOT_NEEDED
-    approved_by: str = ""
-    approved_why: str = ""
+    answered_by: str = ""
+    answered_why: str = ""
+    answered_at: int = 0
     request: str = ""
     """The migration that was asked for."""
 
@@ -108,6 +110,20 @@ class Decision:
     def migrates(self) -> bool:
         """Whether it says to migrate."""
         return self.outcome == Outcome.MIGRATE
+
+    @property
+    def stays(self) -> bool:
+        """Whether the running plan is the one to take."""
+        return self.chosen_plan == self.running_plan
+
+    @property
+    def gated(self) -> bool:
+        """Whether a person has to agree, or has said something."""
+        return self.approval != Approval.NOT_NEEDED
+
+    def is_about(self, running: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
+        """Whether it is about going from that plan to that one."""
+        return (self.running_plan, self.chosen_plan) == (running, chosen)
 
     def to_json(self) -> dict[str, Any]:
         """As programs read it."""
@@ -169,15 +185,19 @@ class DecisionLog:
         return next(iter(self._find(f"id = '{_quoted(id_)}'")), None)
 
     def repeated(self, key: str) -> Decision | None:
-        """The one that would do the same for the same reason, if it led to anything."""
+        """The one that would do the same for the same reason, if something came of it."""
         found = self._find(f"key = '{_quoted(key)}'")
-        return next(
-            (one for one in found if one.request or one.approval != Approval.NOT_NEEDED), None
-        )
+        return next((one for one in found if one.request or one.gated), None)
 
-    def asked(self, query: str) -> list[Decision]:
-        """Those of a query that led to a migration."""
-        return self._find(f"query = '{_quoted(query)}' AND request <> ''")
+    def gated(self, query: str) -> list[Decision]:
+        """Those of a query that a person has to agree to, or has."""
+        where = f"query = '{_quoted(query)}' AND approval <> '{Approval.NOT_NEEDED}'"
+        return self._find(where)
+
+    def asked(self, query: str) -> Decision | None:
+        """The last of a query that led to a migration."""
+        found = self._find(f"query = '{_quoted(query)}' AND request <> ''")
+        return found[-1] if found else None
 
     def _find(self, where: str, count: int | None = None) -> list[Decision]:
         """Decisions as they stand; of `count` ids at least."""

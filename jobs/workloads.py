@@ -275,6 +275,23 @@ def _workload(file: WorkloadFile) -> Workload:
     )
 
 
+def to_json(workload: Workload) -> dict[str, Any]:
+    """The file that says the same of a query, but for the budget."""
+    joins = [
+        {"between": sorted(edge), "selectivity": share} for edge, share in workload.joins.items()
+    ]
+    grouped = {"groups": workload.groups, "combine": dict(workload.combine)}
+    return {
+        "streams": {name: dict(vars(load)) for name, load in workload.streams.items()},
+        "joins": sorted(joins, key=lambda join: str(join["between"])),
+        "selects": dict(workload.selects),
+        "group_by": grouped,
+        "join_method": str(workload.method),
+        "batch": workload.batch,
+        "unit_costs": dict(vars(workload.unit_costs)),
+    }
+
+
 def _check_selects(file: WorkloadFile, query: Query, document: Document) -> None:
     selects = [str(p) for p in query.predicates if len(p.aliases) == 1]
     for name in file.selects:

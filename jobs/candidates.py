@@ -1,0 +1,112 @@
+"""Which plans a query could have, what each search came to, and which of them to take.
+
+Searches stop at the first plan within the budget, and better ones may exist: so the job's own
+strategy is joined by the two quick climbs from either end of what plans there are.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from jobs.commands.task import Task
+from jobs.decisions import Candidate
+from optimizer.cost.dual import Cost, Priced, price
+from optimizer.memo import Memo, Offer
+from optimizer.plan import Plan
+from optimizer.search import Found, search
+
+QUICK = ("state-selection", "state-removal")
+"""From the mjoin and from the bjtree, to the end: milliseconds also for many streams."""
+
+RUNNING, LIBRARY = "running", "library"
+"""Stand for the strategy where a plan was known already."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A plan that could be taken, and how it was found."""
+
+    made: Offer | Priced
+    strategy: str
+
+    @property
+    def total(self) -> Cost:
+        """What it costs."""
+        return self.made.total
+
+    @property
+    def priced(self) -> Priced:
+        """With all its operators."""
+        return self.made.priced if isinstance(self.made, Offer) else self.made
+
+    @property
+    def heaviest(self) -> float:
+        """What its busiest operator needs; no more than all of them."""
+        return busiest(self.priced) if self.total.cpu >= 1 else self.total.cpu
+
+
+def busiest(plan: Priced) -> float:
+    """CPU-seconds a second of the operator that needs most."""
+    return plan.costs[plan.heaviest].cpu
+
+
+def strategies(own: str) -> tuple[str, ...]:
+    """The searches to put side by side: the job's own one first."""
+    return tuple(dict.fromkeys((own, *QUICK)))
+
+
+def known(plan: Plan, strategy: str, memo: Memo) -> Option:
+    """A plan that nobody had to look for."""
+    return Option(price(plan, memo.estimator), strategy)
+
+
+def searched(task: Task, own: str) -> tuple[list[Candidate], list[Option]]:
+    """What each search comes to, and all plans that none of the others beats in it."""
+    candidates, options = [], []
+    for strategy in strategies(own):
+        begun = perf_counter()
+        found = search(strategy, task.memo())
+        candidates.append(_candidate(found, perf_counter() - begun))
+        options += [Option(offer, strategy) for offer in found.front]
+    return candidates, options
+
+
+def _candidate(found: Found, seconds: float) -> Candidate:
+    return candidate(
+        Option(found.chosen, found.strategy), found.examined, seconds, qualified=found.qualified
+    )
+
+
+def candidate(option: Option, examined: int, seconds: float, *, qualified: bool) -> Candidate:
+    """An option as a decision keeps it."""
+    total = option.total
+    return Candidate(
+        option.strategy, str(option.priced.plan), total.cpu, total.tuples, total.bytes,
+        qualified, examined, seconds,
+    )  # fmt: skip
+
+
+def pick(options: Sequence[Option], memo: Memo, near: float) -> Option:
+    """The one of least CPU among those with room in the budget; else the one with most room.
+
+    A plan that nearly fills the budget would soon have to go again.  Of several alike the first is
+    taken, of those that cannot keep up the one that lags least (Ji, definition 1).
+    """
+    roomy = [one for one in options if max(memo.shares(one.total)) <= near]
+    keeps_up = [one for one in roomy or options if one.heaviest < 1]
+    if not keeps_up:
+        return min(roomy or options, key=lambda one: one.heaviest)
+    if roomy:
+        return min(keeps_up, key=lambda one: one.total.cpu)
+    return min(keeps_up, key=lambda one: max(memo.shares(one.total)))
+
+
+def best(task: Task, plans: Iterable[Plan], own: str | None, near: float) -> Option:
+    """The plan to take under a workload, of those known and, with a strategy, of a search."""
+    memo = task.memo()
+    options = [known(plan, RUNNING, memo) for plan in plans]
+    if own is not None:
+        for strategy in strategies(own):
+            search(strategy, memo)
+        options += [Option(offer, own) for offer in memo.front]
+    return pick(options, memo, near)

@@ -1,0 +1,198 @@
+"""`midstream reoptimize`: whether a job's plans should change, why, and the requests for it."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from time import time_ns
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from jobs import show
+from jobs.commands.run import JobFile
+from jobs.errors import InputError, RefusedError
+
+if TYPE_CHECKING:
+    from jobs.decisions import Decision
+    from jobs.reoptimization import Asked
+    from jobs.specs import Job
+
+SHOWN = 20
+"""So many decisions of the history."""
+
+STYLES = {"migrate": "bold green", "hold": "bold", "blocked": "bold yellow"}
+
+Row = list[str | Text]
+
+
+def reoptimize(  # noqa: PLR0913  # options, each by its name
+    file: JobFile,
+    *,
+    query: Annotated[str | None, typer.Option(help="Only this query; otherwise all.")] = None,
+    reason: Annotated[
+        str, typer.Option(help="Why you ask, for those who read it later.", metavar="TEXT")
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, but do nothing.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Migrate to the best plan, whatever the thresholds say.")
+    ] = False,
+    approve: Annotated[
+        str | None, typer.Option(help="Agree to a decision that waits.", metavar="ID")
+    ] = None,
+    reject: Annotated[
+        str | None, typer.Option(help="Refuse a decision that waits.", metavar="ID")
+    ] = None,
+    history: Annotated[bool, typer.Option("--history", help="Show earlier decisions.")] = False,
+    json: show.Json = False,
+) -> int:
+    """Decide whether the running plans are still the right ones; if not, ask for a migration."""
+    from jobs import specs
+    from jobs.migrations import user
+    from jobs.reoptimization import Asked
+
+    answers = approve is not None or reject is not None
+    _check(force=force, dry_run=dry_run, history=history, answers=(approve, reject))
+    if (force or answers) and not reason:
+        reason = _ask_why(json=json)
+    job = specs.load(file)
+    asked = Asked(time_ns() // 1000, user(), reason, force, dry_run)
+    if history:
+        return _history(job, query, json=json)
+    if answers:
+        made = [_answered(job, approve or reject or "", asked, agrees=approve is not None)]
+    else:
+        made = list(_decided(job, query, asked))
+    if json:
+        show.as_json([one.to_json() for one in made])
+    else:
+        for one in made:
+            _show(file, one)
+    return RefusedError.code if any(one.outcome == "blocked" for one in made) else 0
+
+
+def _check(*, force: bool, dry_run: bool, history: bool, answers: tuple[str | None, ...]) -> None:
+    given = [history, *(one is not None for one in answers)]
+    if sum(given) > 1 or (any(given) and (force or dry_run)):
+        raise InputError("each is something else to do: give one", "--history, --approve, --reject")
+
+
+def _ask_why(*, json: bool) -> str:
+    """Whoever overrides a rule says why."""
+    if not json and show.is_asked():
+        return str(typer.prompt("Why?"))
+    raise InputError("say why, for those who read it later", "--reason")
+
+
+def _decided(job: "Job", query: str | None, asked: "Asked") -> "Iterator[Decision]":
+    """A query at a time, so that the request for one is known when the next is looked at."""
+    from jobs.decisions import DecisionLog
+    from jobs.engine.layout import local
+    from jobs.reoptimization import Desk, carry_out, decide
+
+    log = DecisionLog.of(local(job.storage))
+    for name in job.queries if query is None else [query]:
+        with nullcontext() if asked.dry_run else log.alone():
+            desk = Desk.of(job)
+            decision = decide(desk, name, asked)
+            yield decision if asked.dry_run else carry_out(desk, decision)
+
+
+def _answered(job: "Job", id_: str, asked: "Asked", *, agrees: bool) -> "Decision":
+    from jobs.reoptimization import Desk, answer
+
+    desk = Desk.of(job)
+    with desk.log.alone():
+        return answer(desk, id_, asked, agrees=agrees)
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def _show(file: Path, one: "Decision") -> None:
+    to = f" -> {one.chosen}" if one.migrates else ""
+    show.out.print(
+        Text.assemble(
+            (one.query, "bold"), ": ", (one.outcome, STYLES[one.outcome]), f", {one.running}{to}"
+        ),
+        soft_wrap=True,
+    )
+    for reason in one.reasons:
+        show.plain(f"  {reason}")
+    if one.candidates:
+        show.out.print()
+        show.table(
+            ("found by", "plan", "CPU", "rows", "within", "examined", "time"),
+            _candidates(one),
+            right="CPU rows examined time",
+        )
+        show.out.print()
+        show.table(
+            ("window", "running", "best", "chosen", "drift"),
+            _windows(one),
+            right="running best chosen drift",
+        )
+    show.out.print()
+    _next(file, one)
+
+
+def _candidates(one: "Decision") -> Iterator[Row]:
+    from optimizer.explain import compact, cpu_number
+
+    for found in one.candidates:
+        yield [
+            Text(found.strategy, "cyan"),
+            found.plan,
+            cpu_number(found.cpu),
+            compact(found.memory_tuples),
+            Text("yes", "green") if found.qualified else Text("no", "red"),
+            f"{found.examined:,}",
+            f"{1000 * found.seconds:,.1f} ms",
+        ]
+
+
+def _windows(one: "Decision") -> Iterator[Row]:
+    from jobs.status import moment
+    from optimizer.explain import cpu_number
+
+    names = ("running_by_window", "best_by_window", "chosen_by_window", "drift")
+    figures = zip(*(one.figures[name] for name in names), strict=True)
+    for (start, _), (running, best, chosen, drift) in zip(one.windows, figures, strict=True):
+        costs = (cpu_number(cpu) for cpu in (running, best, chosen))
+        yield [moment(start) or "", *costs, f"{drift:.2f}"]
+
+
+def _next(file: Path, one: "Decision") -> None:
+    """What came of it, and what to do now."""
+    if one.approval == "waits":
+        show.plain(f"{one.id} waits for a person: midstream reoptimize {file} --approve {one.id}")
+    elif one.approval == "rejected":
+        show.plain(f"{one.id} was rejected by {one.answered_by}: {one.answered_why}")
+    elif one.request:
+        show.out.print(Text.assemble("Asked for ", (one.request, "bold")), soft_wrap=True)
+        show.note(f"To follow it: midstream migration status {file} {one.request} --watch")
+    elif one.dry_run:
+        show.note("This was a dry run: nothing has been written down or asked for.")
+
+
+def _history(job: "Job", query: str | None, *, json: bool) -> int:
+    from jobs.decisions import DecisionLog
+    from jobs.engine.layout import local
+
+    found = DecisionLog.of(local(job.storage)).newest(SHOWN)
+    found = [one for one in found if query in (None, one.query)]
+    if json:
+        show.as_json([one.to_json() for one in found])
+    elif not found:
+        show.plain("Nothing has been decided yet.")
+    else:
+        show.table(("decision", "outcome", "plan", "why", "by"), map(_line, found))
+    return 0
+
+
+def _line(one: "Decision") -> Row:
+    plan = f"{one.running} -> {one.chosen}" if one.migrates else one.running
+    said = f", {one.approval} by {one.answered_by}" if one.answered_by else ""
+    waits = ", waits" if one.approval == "waits" else ""
+    outcome = Text.assemble((one.outcome, STYLES[one.outcome]), said or waits)
+    return [one.id, outcome, plan, one.reasons[0], one.by]

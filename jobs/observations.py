@@ -1,0 +1,108 @@
+"""What validated windows say of a query and of its job: the workload of each, and how it fared.
+
+Read without Spark.  Windows that did not pass validation might as well not be there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.commands.task import Task
+from jobs.engine.layout import local
+from jobs.specs import MICROSECOND, Job
+from optimizer.migration.matching import States
+from optimizer.plan import GroupBy, Node, Plan
+from optimizer.workload import UnitCosts, Workload
+from stats.store import BATCHES, OPERATORS, StatsStore, Window
+from stats.workloads import Observed, observed
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """A window: the workload of the query, and what the job's batches and states were like."""
+
+    window: Window
+    load: Workload
+    batches: Mapping[str, Any]
+    states: Mapping[str, int]
+    """Rows of each state at its end, by key."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The windows that a decision rests on, the oldest first."""
+
+    glimpses: tuple[Glimpse, ...] = ()
+    whole: Workload | None = None
+    """Of the last ones together; none without windows."""
+    settled: frozenset[str] = frozenset()
+    """States that had been there for their full time: they no longer grow by being young."""
+    unknown: tuple[str, ...] = ()
+    """Figures that price plans and that no window has: the workload assumes them."""
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """When that was."""
+        return tuple(glimpse.window for glimpse in self.glimpses)
+
+
+def see(job: Job, task: Task, running: Plan, costs: UnitCosts) -> Seen:
+    """The last windows of a job; a trend takes one more than a state of things.
+
+    Some may be missing between them, or not be good, but not as many as there are.
+    """
+    store, count = StatsStore.of(local(job.storage)), job.reoptimize.windows
+    good = store.good()
+    if not good:
+        return Seen()
+    since = good[-1].end - 2 * count * (job.statistics.window // MICROSECOND)
+    windows = [window for window in good if window.start >= since][-count - 1 :]
+    batch = job.trigger.total_seconds()
+
+    def look(some: Sequence[Window]) -> Observed:
+        return observed(task.query, store, some, name=task.name, batch=batch, costs=costs)
+
+    batches = {row["window_start"]: row for row in store.rows(BATCHES, windows)}
+    states: dict[int, dict[str, int]] = {window.start: {} for window in windows}
+    for row in store.rows(OPERATORS, windows):
+        states[row["window_start"]][row["operator"]] = row["state_rows"]
+    glimpses = tuple(
+        Glimpse(window, look([window]).workload, batches[window.start], states[window.start])
+        for window in windows
+    )
+    settled = frozenset(_settled(store, good, windows[0], running))
+    whole = look(windows[-count:])
+    return Seen(glimpses, whole.workload, settled, tuple(_unknown(whole)))
+
+
+def intermediate(plan: Plan) -> dict[str, Node]:
+    """The states that hold joined tuples, by key; a group-by's is the same in every plan."""
+    states = {key: nodes[0] for key, nodes in States.of(plan).nodes.items()}
+    return {
+        key: node
+        for key, node in states.items()
+        if len(node.aliases) > 1 and not isinstance(node, GroupBy)
+    }
+
+
+def _unknown(whole: Observed) -> Iterator[str]:
+    """What is assumed and matters: nobody joins or selects a stream without tuples."""
+    for figure in whole.assumed:
+        kind, _, about = figure.partition(" ")
+        silent = any(
+            load.rate == 0 and alias in about.replace("-", ".").split(".")
+            for alias, load in whole.workload.streams.items()
+        )
+        if kind in ("rate", "join", "select") and not silent:
+            yield figure
+
+
+def _settled(
+    store: StatsStore, good: Sequence[Window], first: Window, running: Plan
+) -> Iterator[str]:
+    """Intermediate states that were there a whole retention before the first window."""
+    lasts = States.of(running).retention
+    for key in intermediate(running):
+        before = [window for window in good if window.start <= first.start - lasts[key]]
+        rows = store.rows(OPERATORS, before[-1:])
+        yield from (key for row in rows if row["operator"] == key)
