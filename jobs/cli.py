@@ -26,6 +26,7 @@ from jobs.commands.run import run as run_job
 from jobs.commands.stats import app as stats
 from jobs.commands.status import status
 from jobs.commands.strategies import strategies
+from jobs.commands.track import track
 from jobs.commands.up import up
 from jobs.commands.verify import verify
 from jobs.errors import InputError, MidstreamError
@@ -53,6 +54,7 @@ app.add_typer(stats, name="stats")
 app.command()(reoptimize)
 app.command()(migrate)
 app.add_typer(migration, name="migration")
+app.command()(track)
 app.command()(explain)
 app.command()(optimize)
 app.command()(strategies)

@@ -1,0 +1,87 @@
+"""Runs `midstream` for a task: its JSON is the task's result, its words go to the task's log."""
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from json import JSONDecodeError, loads
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+MIDSTREAM = str(Path(sys.executable).parent / "midstream")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the command has said."""
+
+    code: int
+    data: Any
+
+    @property
+    def refusal(self) -> str:
+        """Why it would not do it; empty where it did."""
+        return self.problem if self.code == 3 else ""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, and where."""
+        if not isinstance(self.data, Mapping) or "error" not in self.data:
+            return f"exit code {self.code}"
+        where = f"{self.data['where']}: " if self.data.get("where") else ""
+        return f"{where}{self.data['error']}"
+
+
+class CommandError(AirflowException):
+    """The command failed; it may go better the next time."""
+
+
+class RefusedError(AirflowFailException):
+    """The command will say the same however often it is asked."""
+
+
+def midstream(*words: str, by: str = "", fine: tuple[int, ...] = (0,)) -> Answer:
+    """Run a command; `fine` are the exit codes with which its answer is one to go on with.
+
+    1 is worth another try, 2 and 3 are not: wrong input stays wrong, and a refusal has a reason.
+    """
+    log.info("midstream %s", " ".join(words))
+    environment = dict(os.environ) | ({"MIDSTREAM_USER": by} if by else {})
+    with subprocess.Popen(
+        [MIDSTREAM, *words, "--json"], env=environment, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        out, err = process.communicate()
+    for line in filter(str.strip, err.splitlines()):
+        log.info("  %s", line)
+    answer = Answer(process.returncode, _json(out))
+    if answer.code in fine:
+        return answer
+    if answer.code in (2, 3):
+        raise RefusedError(answer.problem)
+    raise CommandError(answer.problem if answer.data else err[-2000:] or answer.problem)
+
+
+def asker() -> str:
+    """Who has started this run, as the job's history will name them."""
+    run = get_current_context()["dag_run"]
+    return f"{run.triggering_user_name or 'schedule'} in Airflow, {run.run_id}"
+
+
+def _json(text: str) -> Any:
+    try:
+        return loads(text)
+    except JSONDecodeError:
+        return None
+
+
+def tell(text: str, *values: object) -> None:
+    """A line of the task's log."""
+    log.info(text, *values)

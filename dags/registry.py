@@ -1,0 +1,73 @@
+"""Which jobs there are, by their files: what the DAGs' forms offer, and when statistics are due."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import gcd
+from pathlib import Path
+
+from jobs import specs
+from jobs.errors import MidstreamError
+
+JOBS = "MIDSTREAM_JOBS"
+"""The job files, separated as in PATH; `midstream up` sets it."""
+
+EVERY = timedelta(minutes=5)
+"""How often to look where no job says so."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A job, as far as the DAGs need to know it."""
+
+    name: str
+    file: str
+    queries: tuple[str, ...]
+    every: timedelta
+    migration: str
+
+
+def jobs() -> dict[str, Known]:
+    """The jobs by their names; one whose file is wrong keeps its place, and its tasks say why."""
+    files = filter(None, os.environ.get(JOBS, "").split(os.pathsep))
+    return {job.name: job for job in map(_known, files)}
+
+
+def _known(file: str) -> Known:
+    path = Path(file)
+    try:
+        job = specs.load(path)
+    except MidstreamError:
+        return Known(path.stem, file, (), EVERY, "auto")
+    policy = job.reoptimize
+    return Known(job.job, file, tuple(job.queries), job.statistics.every, policy.migration)
+
+
+def subjects(known: Mapping[str, Known]) -> list[str]:
+    """Every query of every job, as the forms offer them: `orders / paid`."""
+    found = [f"{job.name} / {query}" for job in known.values() for query in job.queries]
+    return found or ["no job is known: set MIDSTREAM_JOBS"]
+
+
+def chosen(subject: str, known: Mapping[str, Known]) -> tuple[Known, str]:
+    """The job and the query that a form names."""
+    job, _, query = subject.partition(" / ")
+    return known[job], query
+
+
+def schedule(known: Iterable[Known]) -> timedelta:
+    """So often that every job's turn comes exactly when its file says."""
+    seconds = [int(job.every.total_seconds()) or 1 for job in known]
+    return timedelta(seconds=gcd(*seconds)) if seconds else EVERY
+
+
+def due(known: Iterable[Known], now: datetime, step: timedelta) -> list[Known]:
+    """The jobs whose turn comes in the step that ends now."""
+    end = now.timestamp()
+    begin = end - step.total_seconds()
+    return [
+        job
+        for job in known
+        if end // job.every.total_seconds() > begin // job.every.total_seconds()
+    ]

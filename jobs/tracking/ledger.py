@@ -1,0 +1,135 @@
+"""Which decisions MLflow has been told, and what it is still to be told: a small file of the job's.
+
+MLflow may be away for as long as it likes: decisions are made without it, and told when it is back.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from json import dumps, loads
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jobs.decisions import Decision, DecisionLog
+from jobs.engine.layout import local
+from jobs.errors import RefusedError
+from jobs.migrations import Record, Watched, records
+from jobs.specs import Job
+from jobs.tracking.account import account
+from jobs.tracking.outcome import outcome, settled
+
+if TYPE_CHECKING:
+    from jobs.tracking.mlflow_log import Log
+
+URI = "MLFLOW_TRACKING_URI"
+"""Where MLflow is; `midstream up` sets it for all that it starts."""
+
+MOST = 500
+"""Decisions to look back over."""
+
+
+@dataclass
+class Ledger:
+    """By decision: its run, and whether all has been said of it."""
+
+    path: Path
+    runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, storage: Path) -> "Ledger":
+        """A job's."""
+        path = storage / "reoptimize" / "tracked.json"
+        return cls(path, loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+
+    def note(self, decision: str, run: str, *, complete: bool) -> None:
+        """Remember a run."""
+        self.runs[decision] = {"run": run, "complete": complete}
+        self.runs = dict(sorted(self.runs.items())[-2 * MOST :])  # ids sort by time
+        draft = self.path.with_suffix(".draft")
+        draft.write_text(dumps(self.runs), encoding="utf-8")
+        draft.replace(self.path)
+
+    def waits(self, decision: str) -> bool:
+        """Whether there is something to say."""
+        return not self.runs.get(decision, {}).get("complete", False)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came of telling."""
+
+    runs: Mapping[str, str]
+    """The pages of the runs, by decision."""
+    waiting: int = 0
+    missed: str = ""
+    """Why they wait."""
+
+
+def catch_up(job: Job) -> Told:
+    """Tell MLflow of every decision that it does not know, and what became of those it does."""
+    uri = os.environ.get(URI)
+    if not uri:
+        raise RefusedError(f"where is MLflow? Set {URI}; `midstream up` starts one")
+    storage = local(job.storage)
+    with _alone(storage):
+        return _catch_up(job, uri, storage)
+
+
+@contextmanager
+def _alone(storage: Path) -> Iterator[None]:
+    """Let nobody else tell the same meanwhile."""
+    place = storage / "reoptimize"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "tracked.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _catch_up(job: Job, uri: str, storage: Path) -> Told:
+    from jobs.tracking.mlflow_log import Log, UnreachableError
+
+    ledger, log = Ledger.of(storage), DecisionLog.of(storage)
+    waiting = [one for one in log.newest(MOST) if ledger.waits(one.id)]
+    runs: dict[str, str] = {}
+    try:
+        mlflow = Log.of(uri, job.job)
+        watched = Watched.of(job.file)
+        known = {record.request.id: record for record in records(watched.store)}
+        for one in waiting:
+            runs[one.id] = _tell(job, one, mlflow, ledger, watched, known.get(one.request))
+    except UnreachableError as error:
+        return Told(runs, len(waiting) - len(runs), str(error))
+    return Told(runs)
+
+
+def _tell(  # what a decision has to do with
+    job: Job,
+    decision: Decision,
+    mlflow: "Log",
+    ledger: Ledger,
+    watched: Watched,
+    record: Record | None,
+) -> str:
+    """Write one decision, or what became of it, and remember that."""
+    run = ledger.runs.get(decision.id, {}).get("run") or mlflow.find(decision.id)
+    if run is None:
+        run = mlflow.write(account(job, decision), decision.at // 1000)
+    complete = record is None or settled(watched, record)
+    if record is not None and record.ended:
+        figures = outcome(job, watched, record, decision)
+        mlflow.add(run, figures, _became(record))
+    ledger.note(decision.id, run, complete=complete and decision.approval != "waits")
+    return mlflow.page(run)
+
+
+def _became(record: Record) -> dict[str, str]:
+    """Of the migration that the decision asked for."""
+    last = record.events[-1]
+    return {
+        "migration": record.request.id,
+        "migration.phase": record.phase,
+        "migration.batch": str(last.batch),
+        "migration.strategy": record.request.strategy,
+    }
