@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow.sdk import Param, dag, get_current_context, task
+from airflow.sdk import CronTriggerTimetable, Param, dag, get_current_context, task
 
 from dags import registry
 from dags.commands import midstream, tell
@@ -30,7 +30,7 @@ def tidy(about: list[str], params: dict[str, Any]) -> None:
 
 
 @dag(
-    schedule="17 3 * * *",
+    schedule=CronTriggerTimetable("17 3 * * *", timezone="UTC", run_immediately=False),
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,

@@ -12,7 +12,7 @@ from dags.defaults import DEFAULTS, TAGS, words
 from dags.watching import WatchOperator
 
 JOBS = registry.jobs()
-STRATEGIES = ("auto", "background", "moving-state", "parallel-track")
+STRATEGIES = ["auto", "background", "moving-state", "parallel-track"]
 
 PARAMS = {
     "query": Param(

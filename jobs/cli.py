@@ -18,6 +18,7 @@ from jobs.commands.demo import demo
 from jobs.commands.doctor import doctor
 from jobs.commands.down import down
 from jobs.commands.explain import explain
+from jobs.commands.maintain import maintain
 from jobs.commands.migrate import migrate
 from jobs.commands.migration import app as migration
 from jobs.commands.optimize import optimize
@@ -55,6 +56,7 @@ app.command()(reoptimize)
 app.command()(migrate)
 app.add_typer(migration, name="migration")
 app.command()(track)
+app.command()(maintain)
 app.command()(explain)
 app.command()(optimize)
 app.command()(strategies)
