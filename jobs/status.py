@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from jobs.documents import Location, check, read
-from jobs.engine.checkpoint import Taken
+from jobs.engine.checkpoint import Taken, whole_versions
 from jobs.engine.lease import holder
 from jobs.errors import RefusedError
 
@@ -204,8 +204,5 @@ def _versions(path: Path, taken: Taken, batch: int) -> dict[str, int] | None:
     position = taken.position(batch)
     if not DeltaTable.is_deltatable(str(path)):
         return None
-    done = -1
-    if position is not None:
-        whole = int(position["index"]) < 0 and not position["isStartingVersion"]
-        done = int(position["reservoirVersion"]) - whole
+    done = -1 if position is None else whole_versions(position)
     return {"versions": DeltaTable(path).version() - done}

@@ -36,6 +36,7 @@ from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine, EngineError, result_table
 from jobs.engine.microbatch import Job as EngineJob
 from jobs.engine.progress import Progress
+from jobs.engine.surroundings import Surroundings
 from jobs.engine.upkeep import tidy
 from jobs.errors import InputError, MidstreamError, RefusedError
 from jobs.spark import SparkUnavailableError, session
@@ -91,7 +92,8 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
             SparkExecutor(spark) if job.engine == "spark" else DuckExecutor(writers=2)
         )
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
-        engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2)
+        look = Surroundings(inputs)
+        engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2, look=look)
         try:
             places = layout.checkpoint(storage), storage / "control"
             _Run(spark, engine, inputs, extent, report, steps, *places).start(job)

@@ -25,7 +25,7 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 
 STREAMS, COLUMNS, EDGES, SELECTS = "streams", "columns", "edges", "selects"
 GROUPS, COMBINED, OPERATORS, BATCHES = "groups", "combined", "operators", "batches"
-VERDICTS, ERRORS = "verdicts", "errors"
+VERDICTS, VALIDATIONS, ERRORS = "verdicts", "validations", "errors"
 
 GATHERED: Mapping[str, pa.Schema] = {
     STREAMS: _schema(
@@ -97,6 +97,15 @@ TABLES: Mapping[str, pa.Schema] = {
         reasons=pa.list_(pa.string()),  # why it is not to be believed
         checked=pa.int64(),  # expectations
         at=TIME,
+        fingerprint=pa.string(),  # of what was judged: gathered anew, it is judged anew
+    ),
+    VALIDATIONS: _schema(
+        table=pa.string(),
+        rule=pa.string(),
+        expectation=pa.string(),  # as Great Expectations calls it
+        passed=pa.bool_(),
+        observed=pa.string(),
+        reason=pa.string(),  # null where it passed
     ),
     ERRORS: _schema(
         query=pa.string(),
@@ -138,49 +147,68 @@ class StatsStore:
 
     def replace(self, table: str, window: Window, rows: Iterable[Mapping[str, Any]]) -> None:
         """Have the table say this of the window, and nothing else; times come as microseconds."""
+        self.replace_all(table, {window: rows})
+
+    def replace_all(self, table: str, rows: Mapping[Window, Iterable[Mapping[str, Any]]]) -> None:
+        """The same of several windows, in one commit."""
         schema = TABLES[table]
-        whole = [{"window_start": window.start, "window_end": window.end} | dict(r) for r in rows]
+        whole = [
+            {"window_start": window.start, "window_end": window.end} | dict(row)
+            for window, some in sorted(rows.items(), key=lambda item: item[0].start)
+            for row in some
+        ]
         content = pa.Table.from_pylist(whole, schema=schema)
         path = self.path(table)
         if not DeltaTable.is_deltatable(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
             DeltaTable.create(path, schema, mode="ignore")
-        if self.read(table, window).equals(content):
+        if self._load(table, _are(list(rows))).equals(content):
             return
-        only = f"window_start = arrow_cast({window.start}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
-        write_deltalake(path, content, mode="overwrite", predicate=only)
+        starts = ", ".join(_literal(window.start) for window in rows)
+        write_deltalake(path, content, mode="overwrite", predicate=f"window_start IN ({starts})")
 
     def read(self, table: str, window: Window | None = None) -> pa.Table:
         """All rows, or those of a window; none where nothing was ever written."""
-        try:
-            found = DeltaTable(self.path(table)).to_pyarrow_table()
-        except TableNotFoundError:
-            return TABLES[table].empty_table()
-        found = found.cast(TABLES[table]).sort_by("window_start")
-        return found if window is None else found.filter(_is(window))
+        return self._load(table, None if window is None else _are([window]))
 
     def rows(self, table: str, windows: Sequence[Window]) -> list[dict[str, Any]]:
         """The rows of some windows, the oldest first, their times in microseconds."""
-        wanted = {window.start for window in windows}
-        found = self.read(table)
+        found = self._load(table, _are(windows))
         for name in ("window_start", "window_end"):
             micros = found.column(name).cast(pa.int64())
             found = found.set_column(found.schema.get_field_index(name), name, micros)
-        return [row for row in found.to_pylist() if row["window_start"] in wanted]
+        rows: list[dict[str, Any]] = found.to_pylist()
+        return rows
 
     def windows(self) -> list[Window]:
         """The windows that have been gathered, the oldest first."""
-        return _windows(self.read(BATCHES))
+        return _windows(self._load(BATCHES, schema=pa.schema(WINDOW)))
 
     def good(self) -> list[Window]:
         """Those of them that passed validation, the oldest first: what decisions may use."""
         verdicts = self.read(VERDICTS)
         return _windows(verdicts.filter(verdicts.column("good")))
 
+    def _load(
+        self, table: str, which: pc.Expression | None = None, schema: pa.Schema | None = None
+    ) -> pa.Table:
+        """Only the files that may have them are opened, and only those columns read."""
+        wanted = schema or TABLES[table]
+        try:
+            stored = DeltaTable(self.path(table))
+        except TableNotFoundError:
+            return wanted.empty_table()
+        found = stored.to_pyarrow_table(columns=wanted.names, filters=which)
+        return found.cast(wanted).sort_by("window_start")
 
-def _is(window: Window) -> pc.Expression:
-    start = pa.scalar(window.start, pa.int64()).cast(TIME)
-    return pc.field("window_start") == start
+
+def _literal(time: int) -> str:
+    return f"arrow_cast({time}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+
+
+def _are(windows: Sequence[Window]) -> pc.Expression:
+    starts = pa.array([window.start for window in windows], pa.int64()).cast(TIME)
+    return pc.field("window_start").isin(starts)
 
 
 def _windows(table: pa.Table) -> list[Window]:

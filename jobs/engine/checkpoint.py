@@ -4,7 +4,7 @@ Spark notes in `offsets/B` where batch B ends in every source, one line a source
 the streaming query, and in `sources/I` which files the I-th source has found.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json import loads
 from pathlib import Path
@@ -16,11 +16,24 @@ Position = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class Part:
+    """What a batch took of a source: from one position to another."""
+
+    batch: int
+    start: Position | None
+    end: Position | None
+
+
+@dataclass(frozen=True)
 class Taken:
     """One source of a checkpoint, counted from zero as the query reads them."""
 
     checkpoint: Path
     source: int
+
+    def knows(self, batch: int) -> bool:
+        """Whether the checkpoint still says what a batch took."""
+        return (self.checkpoint / "offsets" / str(batch)).exists()
 
     def position(self, batch: int) -> Position | None:
         """Where the source stands at the end of a batch; nothing if it had nothing so far."""
@@ -38,17 +51,46 @@ class Taken:
         first, last = _file_log(self.position(after)), _file_log(self.position(batch))
         return [path for number, path in self._logged(first, last) if first < number <= last]
 
+    def files_of(self, parts: Sequence[Part]) -> dict[Path, int]:
+        """The files of batches that follow each other, and which of them took each."""
+        numbers = {
+            number: part.batch
+            for part in parts
+            for number in range(_file_log(part.start) + 1, _file_log(part.end) + 1)
+        }
+        if not numbers:
+            return {}
+        entries = self._logged(min(numbers) - 1, max(numbers))
+        return {path: numbers[number] for number, path in entries if number in numbers}
+
     def _logged(self, first: int, last: int) -> Iterator[tuple[int, Path]]:
         """The entries from the last log file back to the first, or to one that sums up others."""
-        log = self.checkpoint / "sources" / str(self.source)
         parts: list[list[tuple[int, Path]]] = []
         for number in range(last, first, -1):
-            compact = log / f"{number}.compact"
-            parts.append(_entries(compact if compact.exists() else log / str(number)))
-            if compact.exists():
+            log = self._log(number)
+            parts.append(_entries(log))
+            if log.suffix == _SUMS_UP:
                 break
         for part in reversed(parts):
             yield from part
+
+    def _log(self, number: int) -> Path:
+        """The log file that has such a number's entries: Spark drops those that a later sums up."""
+        log = self.checkpoint / "sources" / str(self.source)
+        for name in (f"{number}{_SUMS_UP}", str(number)):
+            if (log / name).exists():
+                return log / name
+        later = [int(path.stem) for path in log.glob(f"*{_SUMS_UP}")]
+        return log / f"{min((n for n in later if n > number), default=number)}{_SUMS_UP}"
+
+
+_SUMS_UP = ".compact"
+
+
+def whole_versions(position: Position) -> int:
+    """The last version of a Delta table of which everything has been taken."""
+    whole = int(position["index"]) < 0 and not position["isStartingVersion"]
+    return int(position["reservoirVersion"]) - whole
 
 
 def _file_log(position: Position | None) -> int:

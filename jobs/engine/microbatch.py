@@ -25,6 +25,7 @@ from jobs.engine.migrator import Migration, Migrator
 from jobs.engine.progress import (
     DECISIONS,
     PROGRESS,
+    Around,
     Decision,
     Flow,
     Progress,
@@ -85,7 +86,7 @@ class _Write:
 class Engine:
     """Runs a job's batches on an executor, over a store."""
 
-    def __init__(  # noqa: PLR0913  # the last four are what simulations replace
+    def __init__(  # noqa: PLR0913  # the last five are what simulations replace
         self,
         job: Job,
         store: Store,
@@ -96,6 +97,7 @@ class Engine:
         writers: int = 0,
         timer: Callable[[], float] = perf_counter,
         hook: Callable[[str, Mapping[str, str]], None] = run_hook,
+        look: Callable[[int], Around] = lambda _: Around(),
     ):
         self.job = job
         self.store = store
@@ -107,6 +109,7 @@ class Engine:
         self._clock = clock
         self._step = step
         self._timer = timer
+        self._look = look
         self._pool = ThreadPoolExecutor(writers) if writers else None
         decision = latest(store)
         self.plans = _resumed(job, self.progress, decision.plans if decision else {})
@@ -301,6 +304,7 @@ class Engine:
             migration=self._migration(batch, wrong),
             events=batch.decision.events,
             finished=self._clock(),
+            **asdict(self._look(batch.number)),
         )
 
     def _migration(self, batch: _Batch, wrong: str) -> dict[str, Any] | None:

@@ -66,7 +66,21 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Progress:
+class Around:
+    """What is to be seen around a batch, and the engine cannot know; nothing if nobody looks."""
+
+    cpu: float | None = None
+    """CPU-seconds of all the job's processes since the batch before was done."""
+    memory: int | None = None
+    """Bytes that they hold."""
+    backlog: int | None = None
+    """Files and versions that wait; nothing where counting them takes long."""
+    taken: Mapping[str, Mapping[str, Any] | None] | None = None
+    """For each stream, where its source stands: Spark's checkpoint forgets that after a while."""
+
+
+@dataclass(frozen=True)
+class Progress(Around):
     """A batch that is done, and where it leaves the job."""
 
     batch: int = -1

@@ -18,13 +18,13 @@ import typer
 
 from jobs import show
 from jobs.engine.ingest import Ingest
+from jobs.engine.machine import cpu_seconds, java
 from jobs.engine.microbatch import Engine, Job, result_table
 from jobs.engine.store import DeltaStore
 from jobs.errors import InputError
 from optimizer.memo import Offer
 from tests.bench.chain import Chain
 from tests.bench.engines import check_engine, open_engine
-from tests.bench.machine import cpu_seconds, java
 
 ROOT = Path(__file__).parents[2]
 PARTNERS = (10.0, 1.0, 0.05)

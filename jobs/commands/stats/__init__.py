@@ -2,8 +2,12 @@
 
 import typer
 
+from jobs.commands.stats.collect import collect
 from jobs.commands.stats.show import show
+from jobs.commands.stats.validate import validate
 
 app = typer.Typer(help="Gather, validate and show what the streams of a job are like.")
 
+app.command()(collect)
+app.command()(validate)
 app.command()(show)

@@ -1,16 +1,17 @@
 """Where streams come from.  A source is one file and one line here.
 
 A source makes a streaming DataFrame of raw rows, looks at what a batch is about to take before
-anything uses it, and can read the same rows again without Spark, which is what verifying needs.
+anything uses it, and can read the same rows again: all of them without Spark, which is what
+verifying needs, and those of some batches with it, as statistics are made.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import duckdb
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.engine.checkpoint import Taken
+from jobs.engine.checkpoint import Part, Taken
 from jobs.engine.sources.common import Feed, SourceError
 from jobs.engine.sources.delta_table import DeltaSource
 from jobs.engine.sources.files import FilesSource
@@ -45,6 +46,12 @@ class Source(Protocol):
 
         Where the source is text, a row may lack its columns: then it must have been rejected.
         """
+
+    def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
+        """What batches in a row took: the columns, `_reason`, `_row` and `_batch`."""
+
+    def waiting(self, taken: Taken, batch: int) -> int | None:
+        """How many files or versions that batch has left; nothing if that cannot be said."""
 
 
 SOURCES: Mapping[str, Callable[[Feed, Any], Source]] = {

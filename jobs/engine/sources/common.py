@@ -1,12 +1,16 @@
 """What the sources share: the stream that they feed, its types, and one kind of error."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import broadcast
 
 from jobs.engine.ingest import REASON, ROW
+from jobs.engine.store import BATCH
 from jobs.errors import MidstreamError
 from optimizer.query import Column, Stream
 
@@ -42,6 +46,11 @@ class Feed:
         """The raw rows of a source whose rows always fit their schema."""
         nothing = [f"CAST(NULL AS STRING) AS {name}" for name in (REASON, ROW)]
         return [*self.columns, *nothing]
+
+    def none(self, spark: SparkSession) -> DataFrame:
+        """The raw rows of no batches."""
+        schema = f"{self.schema}, {REASON} STRING, {ROW} STRING, {BATCH} BIGINT"
+        return spark.createDataFrame([], schema)
 
 
 _ARROW = {
@@ -146,3 +155,12 @@ def is_there(path: Path, stream: str) -> None:
             f"the directory {path} of stream {stream} is not there: "
             "bring it back (or correct `path`) and start again"
         )
+
+
+def numbered(spark: SparkSession, frame: DataFrame, files: Mapping[Path, int]) -> DataFrame:
+    """The rows of files, each with the batch that took its file."""
+    uris = {uri: files[Path(unquote(urlsplit(uri).path))] for uri in frame.inputFiles()}
+    known = [(uri.replace("file://", "file:", 1), batch) for uri, batch in uris.items()]
+    batches = spark.createDataFrame(known, f"_file STRING, {BATCH} BIGINT")
+    named = frame.selectExpr("*", "_metadata.file_path AS _file")
+    return named.join(broadcast(batches), "_file").drop("_file")

@@ -1,5 +1,7 @@
 """Rows appended to a Delta table, read by Spark's own Delta source."""
 
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from json import loads
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.engine.checkpoint import Position, Taken
+from jobs.engine.checkpoint import Part, Position, Taken, whole_versions
 from jobs.engine.ingest import ROW
 from jobs.engine.sources.common import (
     Feed,
@@ -19,9 +21,11 @@ from jobs.engine.sources.common import (
     duck_type,
     is_there,
     local,
+    numbered,
     quoted,
     same_schema,
 )
+from jobs.engine.store import BATCH
 
 
 class DeltaSource:
@@ -33,6 +37,7 @@ class DeltaSource:
         self._feed = feed
         self._path = local(spec.path, feed.name)
         self._options = {name: str(value) for name, value in spec.options.items()}
+        self._table: DeltaTable | None = None
 
     def check(self) -> None:
         self.check_presence()
@@ -72,9 +77,26 @@ class DeltaSource:
             )
         connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} AS {source}")
 
+    def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
+        files = {
+            self._path / file: part.batch for part in parts for file in _between(self._path, part)
+        }
+        if not files:
+            return self._feed.none(spark)
+        reader = spark.read.schema(self._feed.schema).option("basePath", str(self._path))
+        frame = reader.parquet(*(f"file://{path}" for path in files))
+        return numbered(spark, frame, files).selectExpr(*self._feed.as_it_is, BATCH)
+
+    def waiting(self, taken: Taken, batch: int) -> int | None:
+        if self._table is None:
+            self._table = DeltaTable(self._path)
+        self._table.update_incremental()
+        position = taken.position(batch)
+        return self._table.version() - (-1 if position is None else whole_versions(position))
+
     def _files(self, position: Position) -> list[str]:
         """Those of whole versions up to the position's, and the first ones of its own version."""
-        version, count = int(position["reservoirVersion"]), max(0, int(position["index"]) + 1)
+        version, count = int(position["reservoirVersion"]), _index(position)
         if position["isStartingVersion"]:
             return [str(self._path / file) for file in _in_snapshot(self._path, version)[:count]]
         own = [str(self._path / file) for file in _added(self._path, version)[:count]]
@@ -82,6 +104,7 @@ class DeltaSource:
         return [*earlier, *own]
 
 
+@lru_cache(maxsize=4)
 def _in_snapshot(path: Path, version: int) -> list[str]:
     """The files of a version in the order in which Delta's source reads a table it first meets."""
     actions = pa.table(DeltaTable(path, version=version).get_add_actions(flatten=True)).to_pylist()
@@ -99,3 +122,33 @@ def _added(path: Path, version: int) -> list[str]:
         for a in actions
         if "add" in a and a["add"].get("dataChange", True)
     ]
+
+
+def _between(path: Path, part: Part) -> Iterator[str]:
+    """The files from one position to another, in the order in which Delta's source reads them."""
+    if part.end is None:
+        return
+    start, end = part.start or _beginning(part.end), part.end
+    done, last = int(start["reservoirVersion"]), int(end["reservoirVersion"])
+    first, until = _index(start), _index(end)
+    if start["isStartingVersion"]:
+        files = _in_snapshot(path, done)
+        yield from files[first : until if end["isStartingVersion"] else None]
+        if end["isStartingVersion"]:
+            return
+        done, first = done + 1, 0
+    for version in range(done, last + 1):
+        yield from _added(path, version)[first : until if version == last else None]
+        first = 0
+
+
+def _beginning(end: Position) -> Position:
+    """Where a source stood that has taken a table as it found it: before all of its files."""
+    version = int(end["reservoirVersion"])
+    found = version if end["isStartingVersion"] else version - 1
+    return {"reservoirVersion": found, "index": -1, "isStartingVersion": True}
+
+
+def _index(position: Position) -> int:
+    """How many files of the position's own version have been taken."""
+    return max(0, int(position["index"]) + 1)

@@ -5,7 +5,8 @@ JSON and CSV a line that does not fit is rejected, the others go on.
 """
 
 import csv
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.engine.checkpoint import Taken
+from jobs.engine.checkpoint import Part, Taken
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.sources.common import (
     Feed,
@@ -24,9 +25,11 @@ from jobs.engine.sources.common import (
     is_there,
     known_columns,
     local,
+    numbered,
     quoted,
     same_schema,
 )
+from jobs.engine.store import BATCH
 
 OPTIONS = {"maxFileAge": "36500d"}
 """Spark would leave out what is a week older than the newest file, without a word."""
@@ -41,6 +44,8 @@ _LISTING = {
 _WRONG = "_malformed"
 """Where Spark puts a line that it cannot read."""
 
+_PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _WRONG}
+
 
 class FilesSource:
     """A stream of the rows of files, each taken once."""
@@ -53,6 +58,8 @@ class FilesSource:
         self._format: str = spec.format
         given = {name: _text(value) for name, value in spec.options.items()}
         self._options: dict[str, str] = OPTIONS | given
+        self._known: set[str] = set()
+        self._known_until = -1
 
     def check(self) -> None:
         self.check_presence()
@@ -115,12 +122,41 @@ class FilesSource:
         files = [path for path in taken.files(batch) if path.stat().st_size]
         again[self._format](connection, table, files)
 
+    def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
+        again = {
+            "parquet": self._parquet_rows, "json": self._json_rows, "csv": self._csv_rows,
+        }  # fmt: skip
+        files = {path: batch for path, batch in taken.files_of(parts).items() if self._has(path)}
+        return again[self._format](spark, files) if files else self._feed.none(spark)
+
+    def _has(self, path: Path) -> bool:
+        """Whether there is anything in a file that was taken once."""
+        try:
+            return path.stat().st_size > 0
+        except FileNotFoundError:
+            raise SourceError(
+                f"{path} is gone, and the tuples of stream {self._feed.name} that it held cannot "
+                "be read again: bring it back"
+            ) from None
+
+    def waiting(self, taken: Taken, batch: int) -> int | None:
+        self._known |= {path.name for path in taken.files(batch, after=self._known_until)}
+        self._known_until = batch
+        with os.scandir(self._path) as there:
+            found = (entry.name for entry in there if entry.is_file())
+            return sum(name[0] not in "._" and name not in self._known for name in found)
+
     # --- Parquet ---------------------------------------------------------------------------------
 
     def _parquet(self, spark: SparkSession) -> DataFrame:
         reader = spark.readStream.format("parquet").schema(self._feed.schema)
         frame = reader.options(**self._options).load(str(self._path))
         return frame.selectExpr(*self._feed.as_it_is)
+
+    def _parquet_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
+        reader = spark.read.schema(self._feed.schema).options(**self._options)
+        frame = numbered(spark, reader.parquet(*_uris(files)), files)
+        return frame.selectExpr(*self._feed.as_it_is, BATCH)
 
     def _look_at_parquet(self, path: Path) -> None:
         try:
@@ -151,20 +187,31 @@ class FilesSource:
     # --- JSON ------------------------------------------------------------------------------------
 
     def _json(self, spark: SparkSession) -> DataFrame:
-        listing = {k: v for k, v in self._options.items() if k in _LISTING}
+        reader = spark.readStream.format("text").options(**self._listing)
+        return self._from_lines(reader.load(str(self._path)))
+
+    def _json_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
+        reader = spark.read.format("text").options(**self._listing)
+        return self._from_lines(numbered(spark, reader.load(_uris(files)), files), BATCH)
+
+    @property
+    def _listing(self) -> dict[str, str]:
+        return {k: v for k, v in self._options.items() if k in _LISTING}
+
+    def _from_lines(self, lines: DataFrame, *kept: str) -> DataFrame:
+        """The tuples of lines, or why a line is none, with some more columns of these."""
         reading = {k: v for k, v in self._options.items() if k not in _LISTING}
-        reading |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _WRONG}
+        reading |= _PERMISSIVE
         options = ", ".join(f"'{_escape(k)}', '{_escape(v)}'" for k, v in reading.items())
-        schema = f"{self._feed.schema}, {_WRONG} STRING"
-        lines = spark.readStream.format("text").options(**listing).load(str(self._path))
         parsed = lines.where("trim(value) <> ''").selectExpr(
-            "value", f"from_json(value, '{schema}', map({options})) AS parsed"
+            "value", f"from_json(value, '{self._with_wrong}', map({options})) AS parsed", *kept
         )
         reasoned = parsed.selectExpr("*", f"{self._json_reason()} AS {REASON}")
         return reasoned.selectExpr(
             *(f"parsed.{column} AS {column}" for column in self._feed.columns),
             REASON,
             f"CASE WHEN {REASON} IS NOT NULL THEN value END AS {ROW}",
+            *kept,
         )
 
     def _json_reason(self) -> str:
@@ -202,12 +249,23 @@ class FilesSource:
     # --- CSV -------------------------------------------------------------------------------------
 
     def _csv(self, spark: SparkSession) -> DataFrame:
-        schema = f"{self._feed.schema}, {_WRONG} STRING"
-        reading = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _WRONG}
-        reader = spark.readStream.format("csv").schema(schema).options(**self._options, **reading)
+        reader = spark.readStream.format("csv").schema(self._with_wrong)
+        frame = reader.options(**self._options, **_PERMISSIVE).load(str(self._path))
+        return frame.selectExpr(*self._csv_columns)
+
+    def _csv_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
+        reader = spark.read.format("csv").schema(self._with_wrong)
+        frame = reader.options(**self._options, **_PERMISSIVE).load(_uris(files))
+        return numbered(spark, frame, files).selectExpr(*self._csv_columns, BATCH)
+
+    @property
+    def _with_wrong(self) -> str:
+        return f"{self._feed.schema}, {_WRONG} STRING"
+
+    @property
+    def _csv_columns(self) -> list[str]:
         reason = f"CASE WHEN {_WRONG} IS NOT NULL THEN 'does not fit the schema' END AS {REASON}"
-        frame = reader.load(str(self._path))
-        return frame.selectExpr(*self._feed.columns, reason, f"{_WRONG} AS {ROW}")
+        return [*self._feed.columns, reason, f"{_WRONG} AS {ROW}"]
 
     def _look_at_csv(self, path: Path) -> None:
         """A header must name the declared columns, in their order: Spark goes by position."""
@@ -245,6 +303,10 @@ class FilesSource:
             f"CREATE OR REPLACE TABLE {quoted(table)} AS SELECT {selected}, {ROW} FROM _fields"
         )
         connection.unregister("_fields")
+
+
+def _uris(files: Iterable[Path]) -> list[str]:
+    return [f"file://{path}" for path in files]
 
 
 def _exists(path: Path) -> None:

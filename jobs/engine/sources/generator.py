@@ -4,7 +4,7 @@ Spark's rate source counts seconds, everything else is arithmetic on whole numbe
 DuckDB carry out alike.  So what was generated can be generated again from the offset alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 from zlib import crc32
@@ -13,9 +13,10 @@ import duckdb
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import parse_one
 
-from jobs.engine.checkpoint import Taken
+from jobs.engine.checkpoint import Part, Position, Taken
 from jobs.engine.ingest import ROW
 from jobs.engine.sources.common import Feed, quoted
+from jobs.engine.store import BATCH
 from optimizer.query import Column
 
 _MACRO = "CREATE OR REPLACE TEMP MACRO timestamp_micros(t) AS make_timestamptz(CAST(t AS BIGINT))"
@@ -54,12 +55,17 @@ class GeneratorSource:
         ticks = reader.options(
             rowsPerBatch=str(self._ticks), numPartitions="1", startTimestamp="0"
         ).load()
-        counted = ticks.selectExpr("value AS tick", f"{self._count()} AS many")
+        return self._tuples(ticks)
+
+    def _tuples(self, ticks: DataFrame, *kept: str) -> DataFrame:
+        """The tuples of some seconds, with some more columns of these."""
+        counted = ticks.selectExpr("value AS tick", f"{self._count()} AS many", *kept)
         made = counted.where("many > 0").selectExpr(
-            "tick", "many", "explode(sequence(CAST(0 AS BIGINT), many - 1)) AS n"
+            "tick", "many", "explode(sequence(CAST(0 AS BIGINT), many - 1)) AS n", *kept
         )
-        drawn = made.selectExpr("tick", "many", "n", *self._drawn())
-        return drawn.selectExpr(*self._values()).selectExpr(*self._feed.as_it_is)
+        drawn = made.selectExpr("tick", "many", "n", *self._drawn(), *kept)
+        values = drawn.selectExpr(*self._values(), *kept)
+        return values.selectExpr(*self._feed.as_it_is, *kept)
 
     def inspect(self, taken: Taken, batch: int) -> None:
         """What is made up has the right schema."""
@@ -67,8 +73,7 @@ class GeneratorSource:
     def read_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
     ) -> None:
-        position = taken.position(batch)
-        ticks = 0 if position is None else int(position["offset"])
+        ticks = _ticks(taken.position(batch))
         counted = f"SELECT range AS tick, {_duck(self._count('range'))} AS many FROM range({ticks})"
         made = f"SELECT tick, many, unnest(range(many)) AS n FROM ({counted})"
         drawn = f"SELECT tick, many, n, {', '.join(map(_duck, self._drawn()))} FROM ({made})"
@@ -78,6 +83,17 @@ class GeneratorSource:
             f"CREATE OR REPLACE TABLE {quoted(table)} AS "
             f"SELECT {values}, NULL::VARCHAR AS {ROW} FROM ({drawn})"
         )
+
+    def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
+        spans = [(part.batch, _ticks(part.start), _ticks(part.end)) for part in parts]
+        batches = spark.createDataFrame(spans, f"{BATCH} BIGINT, first BIGINT, last BIGINT")
+        ticks = batches.where("first < last").selectExpr(
+            BATCH, "explode(sequence(first, last - 1)) AS value"
+        )
+        return self._tuples(ticks.repartition("value"), BATCH)
+
+    def waiting(self, taken: Taken, batch: int) -> int | None:
+        """Nothing waits before it is made."""
 
     # --- Spark's SQL, the same for both ----------------------------------------------------------
 
@@ -132,6 +148,11 @@ class GeneratorSource:
         for i, column in enumerate(self._feed.stream.columns):
             if column.name != self._feed.stream.event_time:
                 yield i, column
+
+
+def _ticks(position: Position | None) -> int:
+    """How many seconds have been made."""
+    return 0 if position is None else int(position["offset"])
 
 
 def _by_second(tick: str, first: str, shifts: Iterator[tuple[int, str]]) -> str:

@@ -28,6 +28,12 @@ class KafkaSource:
     def read_again(self, *_: Any) -> None:
         self._refuse()
 
+    def again(self, *_: Any) -> NoReturn:
+        self._refuse()
+
+    def waiting(self, *_: Any) -> None:
+        self._refuse()
+
     def _refuse(self) -> NoReturn:
         raise SourceError(
             f"stream {self._feed.name}: kafka is not supported yet; use files, delta or generator"

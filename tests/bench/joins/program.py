@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from jobs.engine.machine import java, memory_mb
 from jobs.engine.progress import Progress
 from jobs.specs import Job, load
 from jobs.streaming import Extent, run
 from tests.bench.joins.workload import BEGAN, SCHEMA, Workload, write
-from tests.bench.machine import java, memory_mb
 
 
 def main(engine: str, workload: Workload, data: Path) -> dict[str, Any]:

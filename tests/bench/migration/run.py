@@ -11,6 +11,7 @@ from time import perf_counter, process_time, time_ns
 import duckdb
 
 from jobs.engine.ingest import Ingest
+from jobs.engine.machine import cpu_seconds, java
 from jobs.engine.microbatch import Engine, Job, result_table
 from jobs.engine.migrator import Migrator, mark
 from jobs.engine.progress import Progress
@@ -20,7 +21,6 @@ from optimizer.plan import Plan, to_json
 from optimizer.window import MICROSECONDS
 from tests.bench.chain import Chain
 from tests.bench.engines import open_engine
-from tests.bench.machine import cpu_seconds, java
 
 ROOT = Path(__file__).parents[3]
 USUAL = 10

@@ -1,0 +1,87 @@
+"""`midstream stats collect`: what a job's streams were like, window by window."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from jobs import show
+from jobs.commands.run import JobFile
+from jobs.errors import InputError
+
+Since = Annotated[
+    str | None,
+    typer.Option("--from", help="Only windows after that time, such as 2026-03-01T14:30.",
+                 metavar="TIME", show_default=False),
+]  # fmt: skip
+Until = Annotated[
+    str | None, typer.Option("--to", help="Only windows before it.", metavar="TIME",
+                             show_default=False),
+]  # fmt: skip
+
+
+def collect(
+    file: JobFile,
+    *,
+    since: Since = None,
+    until: Until = None,
+    again: Annotated[bool, typer.Option("--again", help="Those too that are there.")] = False,
+    json: show.Json = False,
+) -> None:
+    """Gather the statistics of every complete window that has none yet."""
+    first, last = moment(since, "--from"), moment(until, "--to")
+    if first is not None and last is not None and last <= first:
+        raise InputError(f"{until} is not after {since}", "--to")
+    from jobs import specs
+
+    job = specs.load(file)
+    job.check()
+    job.check_runnable()
+    from jobs.gathering import Gathering, Range
+    from jobs.status import moment as written
+
+    gathering = Gathering(job)
+    windows = gathering.wanted(Range(first, last, again))
+    if windows:
+        from jobs.spark import active, end, session
+
+        alone = active() is None
+        try:
+            with show.progress("gathering windows") as told:
+                gathering.gather(session(f"midstream-stats-{job.job}", **SETTINGS), windows, told)
+        finally:
+            if alone:
+                end()
+    if json:
+        show.as_json({
+            "job": job.job,
+            "gathered": [[written(w.start), written(w.end)] for w in windows],
+            "complete_until": written(gathering.complete[-1].end) if gathering.complete else None,
+        })  # fmt: skip
+        return
+    if not windows:
+        show.plain(f"Nothing to gather: {gathering.why(Range(first, last, again))}")
+        return
+    count = f"{len(windows)} windows" if len(windows) > 1 else "1 window"
+    show.plain(
+        f"Gathered {count} from {written(windows[0].start)} to {written(windows[-1].end)}: "
+        f"midstream stats show {file}"
+    )
+
+
+SETTINGS: dict[str, str | int] = {"spark.driver.memory": "1g"}
+"""Of a session that gathers: what it holds are counts, not tuples."""
+
+
+def moment(text: str | None, option: str) -> int | None:
+    """A time as people write it, in microseconds; without a zone it is UTC."""
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(
+            f"expected a time such as 2026-03-01T14:30, found {text!r}", option
+        ) from None
+    whole = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return round(whole.timestamp() * 1_000_000)
