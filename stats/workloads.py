@@ -41,7 +41,7 @@ class Observed:
     """By what selectivities were multiplied, so that estimates meet what the joins put out."""
 
 
-def observed(
+def observed(  # noqa: PLR0913  # of what, from where, and how it is to be priced
     query: Query,
     store: StatsStore,
     windows: Sequence[Window],
@@ -49,11 +49,15 @@ def observed(
     name: str,
     batch: float,
     costs: UnitCosts,
+    memory: int = MEMORY,
 ) -> Observed:
-    """The workload of a job's query, called `name` there, by windows that passed validation."""
+    """The workload of a job's query, called `name` there, by windows that passed validation.
+
+    Of the good windows before them, so many count where it is to be told what joins put out.
+    """
     modest = Workload.assume(query, batch=batch, method=Method.BATCH, unit_costs=costs)
     modest = replace(modest, assumed=not windows)
-    past = _past(store, windows)
+    past = _past(store, windows, memory)
     said, weights = _said(query, name, store, past), _weights(past)
     smooth = {
         figure: _smoothed(recent, weights)
@@ -75,10 +79,11 @@ def observed(
     )
 
 
-def _past(store: StatsStore, windows: Sequence[Window]) -> list[Window]:
+def _past(store: StatsStore, windows: Sequence[Window], memory: int) -> list[Window]:
     """The windows, and the good ones before them that are remembered, the oldest first."""
     newest = max((window.end for window in windows), default=0)
-    before = [window for window in store.good() if window.end <= newest][-MEMORY:]
+    good = store.good() if memory else []
+    before = [window for window in good if window.end <= newest][-memory:]
     return sorted({*before, *windows}, key=lambda window: window.start)
 
 

@@ -2,6 +2,7 @@
 
 import typer
 
+from jobs.commands.stats.calibrate import calibrate
 from jobs.commands.stats.collect import collect
 from jobs.commands.stats.show import show
 from jobs.commands.stats.validate import validate
@@ -10,4 +11,5 @@ app = typer.Typer(help="Gather, validate and show what the streams of a job are 
 
 app.command()(collect)
 app.command()(validate)
+app.command()(calibrate)
 app.command()(show)
