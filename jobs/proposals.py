@@ -33,7 +33,13 @@ from optimizer.migration.preview import Preview, preview
 from optimizer.migration.steps import Refused, Step, to_json, with_proof
 from optimizer.plan import Plan, PlanError, from_json
 from optimizer.plan import to_json as plan_to_json
-from optimizer.workload import Budget
+from optimizer.workload import Budget, Workload
+from stats import workloads
+from stats.costs import known
+from stats.store import StatsStore
+
+STALE = 3
+"""Windows that lag by more than so many rounds of gathering are not looked at."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +164,7 @@ class Subject:
         if task.name not in running.plans:
             raise RefusedError(f"the job has not run query {task.name} yet")
         if workload is None:
-            seconds = job.trigger.total_seconds()
-            plan = running.plans[task.name]
-            load = observed(plan, running.store, running.batches, seconds)
-            task = replace(task, workload=load)
+            task = replace(task, workload=_seen(running, task))
         return cls(running, task)
 
     @property
@@ -241,6 +244,21 @@ class Subject:
         free = disk_usage(self.running.job.storage).free
         text = f"{size(needed)} for the new states, {size(free)} free on the disk"
         return Check(ok=needed < free, text=text, fatal=True)
+
+
+def _seen(running: Running, task: Task) -> Workload:
+    """The workload by the last good windows; without recent ones, by the job's own tables."""
+    job, stats = running.job, StatsStore.of(local(running.job.storage))
+    batch, lag = job.trigger.total_seconds(), STALE * _micros(job.statistics.every)
+    since = (running.batches[0]["watermark"] or 0) - lag
+    windows = [window for window in stats.good() if window.end > since]
+    if not windows:
+        return observed(running.plans[task.name], running.store, running.batches, batch)
+    windows, costs = windows[-job.reoptimize.windows :], known(stats, job.engine).units
+    found = workloads.observed(
+        task.query, stats, windows, name=task.name, batch=batch, costs=costs
+    )  # fmt: skip
+    return found.workload
 
 
 def _alone(under_way: Request | None, request: Request) -> Check:
