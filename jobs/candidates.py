@@ -13,7 +13,7 @@ from jobs.decisions import Candidate
 from optimizer.cost.dual import Cost, Priced, price
 from optimizer.memo import Memo, Offer
 from optimizer.plan import Plan
-from optimizer.search import Found, search
+from optimizer.search import SEARCHES, Found, search
 
 QUICK = ("state-selection", "state-removal")
 """From the mjoin and from the bjtree, to the end: milliseconds also for many streams."""
@@ -107,6 +107,6 @@ def best(task: Task, plans: Iterable[Plan], own: str | None, near: float) -> Opt
     options = [known(plan, RUNNING, memo) for plan in plans]
     if own is not None:
         for strategy in strategies(own):
-            search(strategy, memo)
+            SEARCHES[strategy](memo)
         options += [Option(offer, own) for offer in memo.front]
     return pick(options, memo, near)

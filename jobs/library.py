@@ -101,12 +101,9 @@ class PlanLibrary:
         kept = [e for e in (entry, *others) if entry.used - e.used <= self.keep]
         self._write(kept[:MOST])
 
-    def forget(self, query: str, signature: str) -> None:
+    def forget(self, entry: Entry) -> None:
         """Drop a plan that did not work out."""
-        known = self.entries()
-        left = [e for e in known if _place(e) != (query, signature)]
-        if len(left) < len(known):
-            self._write(left)
+        self._write([e for e in self.entries() if _place(e) != _place(entry)])
 
     def _write(self, entries: list[Entry]) -> None:
         rows = [

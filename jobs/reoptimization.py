@@ -33,6 +33,8 @@ from optimizer.migration.cost import spell
 from optimizer.plan import Plan, to_json
 from optimizer.search import SEARCHES
 from optimizer.workload import UnitCosts
+from stats.costs import known
+from stats.store import StatsStore
 
 STALE = 3
 """Statistics that lag by more than so many of their rounds say nothing of now."""
@@ -70,7 +72,8 @@ class Desk:
         log = DecisionLog.of(storage)
         keep = job.statistics.keep // MICROSECOND
         found = tuple(records(running.store))
-        return cls(running, log, PlanLibrary(log.root, keep), found, UnitCosts())
+        costs = known(StatsStore.of(storage), job.engine).units
+        return cls(running, log, PlanLibrary(log.root, keep), found, costs)
 
     @property
     def job(self) -> Job:
@@ -157,7 +160,7 @@ def decide(desk: Desk, query: str, asked: Asked) -> Decision:
     entry = desk.library.find(query, fingerprint(task.query), signature(seen.whole))
     weighed = weigh(task, plan, seen, policy, job.reoptimize.strategy, entry)
     proposal, refusal = _proposal(Subject(desk.running, task), weighed, job.reoptimize.migration)
-    choice = weighed.choice(task, proposal.preview.effort.work if proposal else 0.0)
+    choice = weighed.choice(proposal.preview.effort.work if proposal else 0.0)
     basis = Basis(plan, seen, weighed, proposal, choice)
     if earlier := _earlier(desk, query, basis):
         return earlier
@@ -277,6 +280,16 @@ def _key(desk: Desk, query: str, basis: Basis) -> str:
 # --- acting --------------------------------------------------------------------------------------
 
 
+def reoptimize(job: Job, query: str, asked: Asked) -> Decision:
+    """Decide and act; nobody else decides meanwhile, so that two who look at once ask once."""
+    if asked.dry_run:
+        return decide(Desk.of(job), query, asked)
+    with DecisionLog.of(local(job.storage)).alone():
+        desk = Desk.of(job)
+        _learn(desk, query)
+        return carry_out(desk, decide(desk, query, asked))
+
+
 def carry_out(desk: Desk, decision: Decision) -> Decision:
     """Keep a decision, and ask the job for its migration if nobody has to agree first."""
     if desk.log.get(decision.id) is not None:
@@ -284,16 +297,22 @@ def carry_out(desk: Desk, decision: Decision) -> Decision:
     if decision.migrates and not decision.gated:
         decision = _submit(desk, decision)
     desk.log.record(decision)
-    _learn(desk, decision)
+    if decision.outcome == Outcome.HOLD and decision.stays:
+        _note(desk, _entry(desk, decision))
     return decision
 
 
-def answer(desk: Desk, id_: str, asked: Asked, *, agrees: bool) -> Decision:
+def answer(job: Job, id_: str, asked: Asked, *, agrees: bool) -> Decision:
     """Note what a person says of a decision that waits, and do as they say."""
+    with DecisionLog.of(local(job.storage)).alone():
+        return _answer(Desk.of(job), id_, asked, agrees=agrees)
+
+
+def _answer(desk: Desk, id_: str, asked: Asked, *, agrees: bool) -> Decision:
     decision = desk.log.get(id_)
     if decision is None:
-        known = [one.id for one in desk.log.newest(5)]
-        raise InputError(unknown("decision", id_, known), "ID")
+        ids = [one.id for one in desk.log.newest(5)]
+        raise InputError(unknown("decision", id_, ids), "ID")
     if decision.approval != Approval.WAITS:
         raise RefusedError(f"{id_} waits for nobody: {decision.outcome}, {decision.approval}")
     answered = replace(
@@ -342,22 +361,40 @@ def _submit(desk: Desk, decision: Decision) -> Decision:
     return replace(decision, request=request.id)
 
 
-def _learn(desk: Desk, decision: Decision) -> None:
-    """Note plans that proved the best: migrated to, or found to be the best while they run."""
-    migrated = desk.log.asked(decision.query)
-    if migrated is not None:
-        phases = {one.request.id: one.phase for one in desk.records}
-        if phases.get(migrated.request) == "done":
-            _note(desk, migrated)
-        elif phases.get(migrated.request) == "aborted":
-            desk.library.forget(migrated.query, migrated.figures["signature"])
-    if decision.outcome == Outcome.HOLD and decision.stays:
-        _note(desk, decision)
+# --- learning ------------------------------------------------------------------------------------
 
 
-def _note(desk: Desk, decision: Decision) -> None:
+def _learn(desk: Desk, query: str) -> None:
+    """Note the plan last migrated to, once it runs; drop it if it never came to that."""
+    migrated = desk.log.asked(query)
+    if migrated is None:
+        return
+    phase = next((one.phase for one in desk.records if one.request.id == migrated.request), "")
+    entry = _entry(desk, migrated)
+    if phase == "done":
+        _note(desk, entry)
+    elif phase == "aborted":
+        _drop(desk, entry)
+
+
+def _note(desk: Desk, entry: Entry) -> None:
     """Write a plan down, or that it was found again, if that is an hour ago."""
-    entry = Entry(
+    noted = desk.library.find(entry.query, entry.fingerprint, entry.signature)
+    if noted is None or (noted.plan != entry.plan and noted.used < entry.used):
+        desk.library.put(entry)
+    elif noted.plan == entry.plan and entry.used - noted.used > HOUR:
+        desk.library.put(replace(noted, used=entry.used))
+
+
+def _drop(desk: Desk, entry: Entry) -> None:
+    """Forget a plan, unless it has proved good since."""
+    noted = desk.library.find(entry.query, entry.fingerprint, entry.signature)
+    if noted is not None and noted.plan == entry.plan and noted.used <= entry.used:
+        desk.library.forget(noted)
+
+
+def _entry(desk: Desk, decision: Decision) -> Entry:
+    return Entry(
         decision.query,
         fingerprint(desk.running.plans[decision.query].query),
         decision.figures["signature"],
@@ -365,8 +402,3 @@ def _note(desk: Desk, decision: Decision) -> None:
         decision.figures["advantage"],
         decision.at,
     )
-    known = desk.library.find(entry.query, entry.fingerprint, entry.signature)
-    if known is None or (known.plan != entry.plan and known.used < entry.used):
-        desk.library.put(entry)
-    elif known.plan == entry.plan and entry.used - known.used > HOUR:
-        desk.library.put(replace(known, used=entry.used))

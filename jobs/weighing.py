@@ -3,7 +3,6 @@
 Values in, values out, but for the time that searches take.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -27,9 +26,10 @@ from optimizer.drift import Choice, Observation, Policy
 from optimizer.estimate import Estimator
 from optimizer.migration.matching import States, name
 from optimizer.plan import Plan, as_written, from_json
+from optimizer.workload import Budget, Workload
 
 LIGHTER = 0.9
-"""A plan that keeps at most so much of what another one does keeps less."""
+"""Where a plan leaves no room in the budget, it has at least to keep so much less than another."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +45,31 @@ class Weighed:
     """What the query as written costs, by what the plan to take does."""
     hit: Entry | None
     """The entry of the library that spared the searches."""
+    budget: Budget
+    """As much of it as there is, by what states were measured to hold."""
+    near: float
 
     @property
     def same(self) -> bool:
         """Whether the running plan is the one to take."""
         return self.taken.priced.plan == self.running.plan
 
-    def choice(self, task: Task, work: float) -> Choice:
+    def choice(self, work: float) -> Choice:
         """The plan to take, for the verdict; the migration takes so many CPU-seconds."""
-        old, new = self.running.total, self.taken.total
+        budget, old, new = self.budget, self.running.total, self.taken.total
         plan, running = str(self.taken.priced.plan), str(self.running.plan)
+        least = max(self.near * budget.memory, LIGHTER * old.memory(budget))
         return Choice(
             plan if self.same or plan != running else f"{plan} with other probe orders",
             running,
             new.cpu,
             old.cpu,
-            qualified=new.within(task.budget),
+            qualified=new.within(budget),
             feasible=self.taken.heaviest < 1,
-            lighter=new.memory(task.budget) <= LIGHTER * old.memory(task.budget),
+            lighter=new.memory(budget) < min(old.memory(budget), least),
             same=self.same,
             work=work,
-            why=_short_of(task, self.taken),
+            why=_short_of(budget, self.taken),
         )
 
 
@@ -76,43 +80,61 @@ def weigh(
 
     A plan of the library that is as good as it was spares the searches.
     """
-    memo = task.memo()
+    tight = replace(task, budget=_tightened(task, running, seen, policy.windows))
     usual = task.price(as_written(task.query)).total.cpu
-    options = [known(running, RUNNING, memo)]
-    begun = perf_counter()
-    hit = None
-    if entry is not None:
-        options.append(known(from_json(task.query, entry.plan), LIBRARY, memo))
-        hit = entry if still_good(entry, _ratio(usual, options[1].total.cpu)) else None
-    if hit is not None:
-        seconds = perf_counter() - begun
-        fits = options[1].total.within(task.budget)
-        candidates = [candidate(options[1], 0, seconds, qualified=fits)]
-    else:
-        candidates, found = searched(task, own)
-        options += found
-    taken = pick(options, memo, policy.near)
-    old, new = options[0].priced, taken.priced
-    strategy = None if hit else own
-    return Weighed(
-        old,
-        tuple(candidates),
-        taken,
-        tuple(_observations(task, (old.plan, new.plan), seen, strategy, policy.near)),
-        signature(task.workload),
-        _ratio(usual, taken.total.cpu),
-        hit,
+    options, candidates, hit = _options(tight, running, own, entry, usual)
+    taken = pick(options, tight.memo(), policy.near)
+    plans = running, taken.priced.plan
+
+    def cheapest(load: Workload) -> float:
+        then, search = replace(tight, workload=load), None if hit else own
+        return best(then, plans, search, policy.near).total.cpu
+
+    observations = tuple(
+        _observation(replace(task, workload=one.load), plans, one, seen.settled, cheapest(one.load))
+        for one in seen.glimpses
     )
+    return Weighed(
+        options[0].priced, candidates, taken, observations, signature(task.workload),
+        _ratio(usual, taken.total.cpu), hit, tight.budget, policy.near,
+    )  # fmt: skip
+
+
+def _options(
+    task: Task, running: Plan, own: str, entry: Entry | None, usual: float
+) -> tuple[list[Option], tuple[Candidate, ...], Entry | None]:
+    """The running plan, then that of the library if it is still good, or else what is found."""
+    memo, begun = task.memo(), perf_counter()
+    stays = known(running, RUNNING, memo)
+    if entry is not None:
+        noted = known(from_json(task.query, entry.plan), LIBRARY, memo)
+        if still_good(entry, _ratio(usual, noted.total.cpu)):
+            fits, seconds = noted.total.within(task.budget), perf_counter() - begun
+            return [stays, noted], (candidate(noted, 0, seconds, qualified=fits),), entry
+    candidates, found = searched(task, own)
+    return [stays, *found], tuple(candidates), None
 
 
 def _ratio(one: float, other: float) -> float:
     return one / other if other else 1.0
 
 
-def _short_of(task: Task, option: Option) -> str:
+def _tightened(task: Task, running: Plan, seen: Seen, windows: int) -> Budget:
+    """The budget, if all plans keep as much more than estimated as the running one does."""
+    priced = price(running, Estimator(task.query, task.workload))
+    estimated = _ratio(priced.total.memory(task.budget), task.budget.memory)
+    kept = [_kept(task, priced, glimpse) for glimpse in seen.glimpses[-windows:]]
+    measured = min((share for share in kept if share is not None), default=0.0)
+    factor = max(1.0, _ratio(measured, estimated))
+    return replace(
+        task.budget, tuples=task.budget.tuples / factor, bytes=task.budget.bytes / factor
+    )
+
+
+def _short_of(budget: Budget, option: Option) -> str:
     """What the plan to take lacks of the budget."""
-    memo, total = task.memo(), option.total
-    cpu, memory = memo.shares(total)
+    total = option.total
+    cpu, memory = total.cpu / budget.cpu, total.memory(budget) / budget.memory
     if max(cpu, memory) <= 1:
         return ""
     needs = f"{cpu:.0%} of the CPU and {memory:.0%} of the memory"
@@ -120,15 +142,6 @@ def _short_of(task: Task, option: Option) -> str:
 
 
 # --- windows -------------------------------------------------------------------------------------
-
-
-def _observations(
-    task: Task, plans: tuple[Plan, Plan], seen: Seen, own: str | None, near: float
-) -> Iterator[Observation]:
-    for glimpse in seen.glimpses:
-        then = replace(task, workload=glimpse.load)
-        cheapest = best(then, plans, own, near).total.cpu
-        yield _observation(then, plans, glimpse, seen.settled, cheapest)
 
 
 def _observation(

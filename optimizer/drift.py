@@ -340,7 +340,7 @@ def _unfit(choice: Choice) -> str:
 def _quiet(seen: Sequence[Observation], policy: Policy) -> str:
     """Why nothing fired."""
     if len(seen) < policy.windows:
-        return f"{len(seen)} good windows of the {policy.windows} that a trend takes"
+        return f"good windows: {len(seen)} of the {policy.windows} that a trend takes"
     drifts = ", ".join(f"{one.drift:.2f}" for one in _lately(seen, policy.windows))
     return f"no trigger {_for(policy)}: drift {drifts}, threshold {policy.drift:.2f}"
 

@@ -1,7 +1,6 @@
 """`midstream reoptimize`: whether a job's plans should change, why, and the requests for it."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,6 @@ from jobs.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from jobs.decisions import Decision
-    from jobs.reoptimization import Asked
     from jobs.specs import Job
 
 SHOWN = 20
@@ -49,7 +47,8 @@ def reoptimize(  # noqa: PLR0913  # options, each by its name
     """Decide whether the running plans are still the right ones; if not, ask for a migration."""
     from jobs import specs
     from jobs.migrations import user
-    from jobs.reoptimization import Asked
+    from jobs.reoptimization import Asked, answer
+    from jobs.reoptimization import reoptimize as decide
 
     answers = approve is not None or reject is not None
     _check(force=force, dry_run=dry_run, history=history, answers=(approve, reject))
@@ -60,9 +59,9 @@ def reoptimize(  # noqa: PLR0913  # options, each by its name
     if history:
         return _history(job, query, json=json)
     if answers:
-        made = [_answered(job, approve or reject or "", asked, agrees=approve is not None)]
+        made = [answer(job, approve or reject or "", asked, agrees=approve is not None)]
     else:
-        made = list(_decided(job, query, asked))
+        made = [decide(job, name, asked) for name in (job.queries if query is None else [query])]
     if json:
         show.as_json([one.to_json() for one in made])
     else:
@@ -82,28 +81,6 @@ def _ask_why(*, json: bool) -> str:
     if not json and show.is_asked():
         return str(typer.prompt("Why?"))
     raise InputError("say why, for those who read it later", "--reason")
-
-
-def _decided(job: "Job", query: str | None, asked: "Asked") -> "Iterator[Decision]":
-    """A query at a time, so that the request for one is known when the next is looked at."""
-    from jobs.decisions import DecisionLog
-    from jobs.engine.layout import local
-    from jobs.reoptimization import Desk, carry_out, decide
-
-    log = DecisionLog.of(local(job.storage))
-    for name in job.queries if query is None else [query]:
-        with nullcontext() if asked.dry_run else log.alone():
-            desk = Desk.of(job)
-            decision = decide(desk, name, asked)
-            yield decision if asked.dry_run else carry_out(desk, decision)
-
-
-def _answered(job: "Job", id_: str, asked: "Asked", *, agrees: bool) -> "Decision":
-    from jobs.reoptimization import Desk, answer
-
-    desk = Desk.of(job)
-    with desk.log.alone():
-        return answer(desk, id_, asked, agrees=agrees)
 
 
 # --- for people ----------------------------------------------------------------------------------
