@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from json import JSONDecodeError, loads
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 MIDSTREAM = str(Path(sys.executable).parent / "midstream")
 
@@ -80,6 +80,12 @@ def _json(text: str) -> Any:
         return loads(text)
     except JSONDecodeError:
         return None
+
+
+def skip(why: str) -> NoReturn:
+    """Leave this task and those behind it out; Airflow's own log would not say why."""
+    tell("skipped: %s", why)
+    raise AirflowSkipException(why)
 
 
 def tell(text: str, *values: object) -> None:

@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import Param, dag, get_current_context, task, task_group
-from airflow.sdk.exceptions import AirflowSkipException
 
 from dags import registry
-from dags.commands import RefusedError, midstream, tell
+from dags.commands import RefusedError, midstream, skip, tell
 from dags.defaults import DEFAULTS, TAGS, words
 from dags.news import NEWS, asset
 
@@ -34,7 +33,7 @@ def collect(about: list[str]) -> list[str]:
     get_current_context()["job"] = job
     found = midstream("stats", "collect", file, fine=(0, 3))
     if found.refusal:
-        raise AirflowSkipException(found.refusal)
+        skip(found.refusal)
     tell("%s", found.data)
     return about
 
@@ -44,7 +43,7 @@ def validate(about: list[str]) -> int:
     """Judge the windows that are new; a quarantined one fails the task, as trying again would."""
     found = midstream("stats", "validate", about[1], fine=(0, 3))
     if "validated" not in found.data:
-        raise AirflowSkipException(found.refusal)
+        skip(found.refusal)
     for one in found.data["validated"]:
         verdict = "good" if one["good"] else "quarantined: " + "; ".join(one["reasons"])
         tell("%s, %s expectations: %s", one["start"], one["checked"], verdict)
@@ -59,7 +58,7 @@ def validate(about: list[str]) -> int:
 def publish(about: list[str], windows: int, *, outlet_events: Any) -> None:
     """Say that there is news of the job, so that somebody decides."""
     if not windows:
-        raise AirflowSkipException("no new window")
+        skip("no new window")
     outlet_events[NEWS].add(asset(about[0]), extra={"windows": windows})
 
 

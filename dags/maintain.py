@@ -19,7 +19,12 @@ def chosen(params: dict[str, Any]) -> list[list[str]]:
     return [[job.name, job.file] for job in JOBS.values() if params["job"] in (ALL, job.name)]
 
 
-@task(retries=1, max_active_tis_per_dag=1, map_index_template="{{ job }}")
+@task(
+    retries=1,
+    max_active_tis_per_dag=1,
+    map_index_template="{{ job }}",
+    doc_md="Tidies up one job's tables; where this is interrupted, the next time does the rest.",
+)
 def tidy(about: list[str], params: dict[str, Any]) -> None:
     """Tidy up one job's tables; where this is interrupted, the next time does the rest."""
     job, file = about

@@ -4,10 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import Param, dag, get_current_context, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from dags import registry
-from dags.commands import RefusedError, asker, midstream, tell
+from dags.commands import RefusedError, asker, midstream, skip, tell
 from dags.defaults import DEFAULTS, TAGS, words
 from dags.watching import WatchOperator
 
@@ -60,7 +59,7 @@ def preflight(params: dict[str, Any]) -> dict[str, str]:
         raise RefusedError("plan: write the plan to change to, such as ((a b) c)")
     _show(midstream(*_words(about, params), "--dry-run", by=about["by"]).data)
     if params["dry_run"]:
-        raise AirflowSkipException("this was a dry run: nothing has been asked for")
+        skip("this was a dry run: nothing has been asked for")
     return about
 
 

@@ -4,10 +4,9 @@ from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import AssetAny, Param, TriggerRule, dag, get_current_context, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from dags import registry
-from dags.commands import RefusedError, asker, midstream, tell
+from dags.commands import RefusedError, asker, midstream, skip, tell
 from dags.defaults import DEFAULTS, TAGS, words
 from dags.news import asset, job_of
 
@@ -60,7 +59,11 @@ def wanted(params: dict[str, Any]) -> list[list[str]]:
     return [[job.file, query]]
 
 
-@task(retries=2, map_index_template="{{ query }}")
+@task(
+    retries=2,
+    map_index_template="{{ query }}",
+    doc_md="Decides about one query, and asks the job to migrate if that is what comes of it.",
+)
 def decide(about: list[str], params: dict[str, Any]) -> dict[str, Any]:
     """Decide about one query, and ask the job to migrate if that is what comes of it."""
     file, query = about
@@ -76,7 +79,9 @@ def decide(about: list[str], params: dict[str, Any]) -> dict[str, Any]:
     _show(decision)
     if decision["outcome"] == "blocked":
         why = decision["reasons"][-1]
-        raise RefusedError(why) if params["force"] else AirflowSkipException(why)
+        if params["force"]:
+            raise RefusedError(why)
+        skip(why)
     return {name: decision[name] for name in ("id", "job", "query", "outcome", "request")} | {
         "because": decision["reasons"][0]
     }
@@ -92,7 +97,7 @@ def track(_decided: Any, queries: list[list[str]]) -> None:
             tell("%s: %s", name, url)
         missed += [found["missed"]] if found["missed"] else []
     if missed:
-        raise AirflowSkipException(f"next time: {'; '.join(missed)}")
+        skip(f"next time: {'; '.join(missed)}")
 
 
 @task(trigger_rule=TriggerRule.ALL_DONE)

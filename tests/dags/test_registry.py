@@ -1,0 +1,96 @@
+"""Which jobs the DAGs know, whose turn it is, and that parsing them takes no time."""
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.jobs import small
+
+DAGS = Path(__file__).parents[2] / "dags"
+
+PARSE = """
+import sys, time
+from airflow.dag_processing.dagbag import DagBag
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import DAG, Asset, BaseOperator, Param, task
+from airflow.serialization.serialized_objects import DagSerialization
+from airflow.triggers.base import BaseTrigger
+start = time.process_time()
+bag = DagBag(sys.argv[1])
+took = time.process_time() - start
+assert not bag.import_errors, bag.import_errors
+assert set(bag.dags) == {"gather_statistics", "reoptimize", "migrate", "maintain"}, bag.dags
+heavy = {"pyspark", "mlflow", "deltalake", "pandas", "great_expectations", "duckdb", "numba"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
+def of(one, name):
+    return getattr(one, name, None) or one.partial_kwargs.get(name)
+for dag in bag.dags.values():
+    DagSerialization.to_dict(dag)
+    assert dag.doc_md and "midstream" in dag.tags, dag
+    for one in dag.tasks:
+        assert of(one, "doc_md"), (one, "doc")
+        assert of(one, "owner") == "streaming" and of(one, "on_failure_callback"), one
+        assert one.retries == 0 or of(one, "retry_exponential_backoff"), one
+form = bag.dags["migrate"].params
+assert form["dry_run"] is True
+assert form.get_param("query").schema["enum"] == ["small / three", "small / two", "small / counted"]
+print(took)
+"""
+
+
+def test_the_dags_import_fast_and_without_what_is_heavy(tmp_path: Path):
+    job = small.job(tmp_path)
+    environment = os.environ | {
+        "AIRFLOW_HOME": str(tmp_path / "airflow"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "MIDSTREAM_JOBS": str(job),
+    }
+    words = [sys.executable, "-c", PARSE, str(DAGS)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert float(done.stdout.splitlines()[-1]) < 1.0  # all four, and 0.5 s is meant for each
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from dags import registry
+
+    other = small.job(tmp_path, job="other", storage="other", statistics={"every": "3 minutes"})
+    files = [small.job(tmp_path, statistics={"every": "2 minutes"}), other, tmp_path / "lost.yaml"]
+    monkeypatch.setenv("MIDSTREAM_JOBS", os.pathsep.join(map(str, files)))
+    return registry
+
+
+def test_a_wrong_job_file_does_not_take_the_others_down(registry):
+    found = registry.jobs()
+    assert list(found) == ["small", "other", "lost"]
+    assert found["lost"].queries == ()
+    assert registry.subjects(found)[0] == "small / three"
+    assert registry.chosen("other / two", found) == (found["other"], "two")
+
+
+def test_without_any_job(monkeypatch: pytest.MonkeyPatch):
+    from dags import registry
+
+    monkeypatch.delenv("MIDSTREAM_JOBS", raising=False)
+    assert registry.jobs() == {}
+    assert registry.subjects({}) == ["no job is known: set MIDSTREAM_JOBS"]
+    assert registry.schedule([]) == timedelta(minutes=5)
+
+
+def test_every_job_has_its_turn_as_often_as_its_file_says(registry):
+    known = [job for job in registry.jobs().values() if job.name != "lost"]
+    step = registry.schedule(known)
+    assert step == timedelta(minutes=1)
+    begin = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
+    turns = [
+        [job.name for job in registry.due(known, begin + minute * step, step)]
+        for minute in range(1, 7)
+    ]
+    assert [t.count("small") for t in turns].count(1) == 3
+    assert [t.count("other") for t in turns].count(1) == 2
+    assert turns == [[], ["small"], ["other"], ["small"], [], ["small", "other"]]

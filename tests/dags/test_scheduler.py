@@ -1,0 +1,211 @@
+"""Airflow's own scheduler, the MLflow server and a job, all started by `midstream up`.
+
+They start once, and the tests go on from where the one before has left them.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.migrations import Record, Watched, records
+from stats.store import BATCHES, STREAMS, VERDICTS, StatsStore, Window
+from tests.dags import job
+from tests.dags.services import Up, midstream, until
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("services")]
+
+SUBJECT = f"shop / {job.QUERY}"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return job.write(tmp_path_factory.mktemp("up"))
+
+
+@pytest.fixture(scope="module")
+def up(file: Path) -> Iterator[Up]:
+    started = Up.start(file.parent, file)
+    yield started
+    started.stop()
+
+
+def migrations(file: Path) -> list[Record]:
+    return records(Watched.of(file).store)
+
+
+def plan(file: Path) -> str:
+    found: str = midstream("status", str(file))["plan"]
+    return found
+
+
+def by_hand(up: Up, dag: str, **conf: Any) -> str:
+    """Start a DAG as the admin; its run."""
+    status, answer = up.trigger(dag, **conf)
+    assert status == 200, answer
+    run: str = answer["dag_run_id"]
+    return run
+
+
+def test_who_may_do_what(up: Up):
+    fine = {"query": SUBJECT, "plan": "((o p) v)", "reason": "to see"}
+    assert up.trigger("migrate", who=None, **fine)[0] == 401
+    assert up.trigger("migrate", who="viewer", **fine)[0] == 403
+    assert up.ask("GET", "/api/v2/dags/migrate/dagRuns", who="viewer")[0] == 200
+    for wrong in ({"query": "shop / unpaid"}, {"migration": "by force"}, {"reason": ""}):
+        status, answer = up.trigger("migrate", **(fine | wrong))
+        assert status == 400, answer
+    del fine["reason"]
+    assert up.trigger("migrate", **fine)[0] == 400
+    assert up.runs("migrate") == []
+
+
+def test_the_dags_explain_themselves(up: Up):
+    for dag in ("gather_statistics", "reoptimize", "migrate", "maintain"):
+        until(partial(_is_there, up, dag), 120, dag)
+        assert "| task |" in up.get(f"/dags/{dag}/details")["doc_md"] or dag == "maintain"
+    assert up.get("/importErrors")["total_entries"] == 0
+
+
+def _is_there(up: Up, dag: str) -> bool:
+    return bool(up.ask("GET", f"/api/v2/dags/{dag}")[0] == 200)
+
+
+def test_from_the_schedule_to_a_migration(
+    up: Up, file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (run,) = until(lambda: up.runs("migrate"), 900, "a migration that nobody has asked for")
+    assert up.end("migrate", run["dag_run_id"], 600) == "success"
+    states = up.states("migrate", run["dag_run_id"])
+    assert states.pop("revert") == "skipped"
+    assert set(states.values()) == {"success"}, states
+
+    (record,) = migrations(file)
+    decisions = [d for d in midstream("reoptimize", str(file), "--history") if d["request"]]
+    assert {d["request"] for d in decisions} == {record.request.id}
+    assert (record.phase, decisions[0]["running"]) == ("done", job.WRONG)
+    assert record.request.by.startswith("schedule in Airflow, asset_triggered__")
+    assert plan(file) == decisions[0]["chosen"] != job.WRONG
+    verdict = midstream("verify", str(file))
+    assert verdict["expected"] > 0
+    assert (verdict["missing"], verdict["duplicate"], verdict["wrong"]) == (0, 0, 0)
+
+    asked = next(r for r in up.runs("reoptimize") if r["dag_run_id"] in record.request.by)
+    said = up.log("reoptimize", asked["dag_run_id"], "decide", 0)
+    assert decisions[0]["reasons"][0] in said
+    up.ask("PATCH", "/api/v2/dags/gather_statistics", {"is_paused": True})
+    _is_tracked(up, file, decisions[0], monkeypatch, tmp_path)
+
+
+def _is_tracked(
+    up: Up, file: Path, decision: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """The decision's run in MLflow, with what a person compares and looks at."""
+    client = up.client(monkeypatch, "viewer")
+    experiment = client.get_experiment_by_name("shop").experiment_id
+    tagged = f"tags.`midstream.decision` = '{decision['id']}'"
+    (run,) = client.search_runs([experiment], tagged)
+    assert run.data.tags["migration"] == decision["request"]
+    assert run.data.tags["migration.phase"] == "done"
+    assert run.data.tags["airflow"].startswith(f"{up.found['airflow']}/dags/reoptimize/runs/")
+    assert run.data.params["running"] == job.WRONG
+    assert run.data.metrics["running_cpu"] == decision["figures"]["running_cpu"]
+    assert run.data.metrics["migration_seconds"] > 0
+    below = client.search_runs([experiment], f"tags.mlflow.parentRunId = '{run.info.run_id}'")
+    found = {r.data.params["strategy"]: r.data.metrics["cpu"] for r in below}
+    assert found == {c["strategy"]: c["cpu"] for c in decision["candidates"]}
+    names = {a.path for a in client.list_artifacts(run.info.run_id, "plans")}
+    assert {"plans/running.svg", "plans/chosen.svg", "plans/diff.svg"} <= names
+    front = Path(client.download_artifacts(run.info.run_id, "front.png", str(tmp_path)))
+    assert front.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_run_again_asks_for_nothing_more(up: Up, file: Path):
+    before = migrations(file)
+    run = up.runs("migrate")[0]["dag_run_id"]
+    again = {"dag_run_id": run, "dry_run": False, "only_failed": False}
+    status, answer = up.ask("POST", "/api/v2/dags/migrate/clearTaskInstances", again)
+    assert status == 200, answer
+    assert up.end("migrate", run) == "success"
+    assert migrations(file) == before
+
+
+def test_by_hand_without_a_reason_nothing_is_decided(up: Up):
+    run = by_hand(up, "reoptimize", query=SUBJECT)
+    assert up.end("reoptimize", run) == "failed"
+    assert "say why you ask" in up.log("reoptimize", run, "wanted")
+
+
+def test_on_call_sees_a_dry_run_first(up: Up, file: Path):
+    before = migrations(file)
+    run = by_hand(up, "migrate", query=SUBJECT, plan=job.WRONG, reason="to see")
+    assert up.end("migrate", run) == "success"
+    states = up.states("migrate", run)
+    assert (states["preflight"], states["request"]) == ("skipped", "skipped")
+    said = up.log("migrate", run, "preflight")
+    assert f"to {job.WRONG} by" in said
+    assert "rebuilt" in said
+    assert migrations(file) == before
+
+
+def test_a_scheduler_that_dies_during_a_migration(up: Up, file: Path):
+    before = {record.request.id for record in migrations(file)}
+    conf = {"plan": job.WRONG, "migration": "parallel-track", "reason": "while one dies"}
+    run = by_hand(up, "migrate", query=SUBJECT, dry_run=False, **conf)
+    (asked,) = until(
+        lambda: [r for r in migrations(file) if r.request.id not in before], 120, "a request"
+    )
+    old = up.pid("airflow-scheduler")
+    assert old is not None
+    os.kill(old, signal.SIGKILL)
+    until(lambda: up.pid("airflow-scheduler") not in (None, old), 30, "another scheduler")
+    assert up.end("migrate", run, 600) == "success"
+    (record,) = [r for r in migrations(file) if r.request.id not in before]
+    assert (record.request.id, record.phase) == (asked.request.id, "done")
+    assert record.request.reason == "while one dies"
+    assert record.request.by == f"admin in Airflow, {run}"
+    assert plan(file) == job.WRONG
+
+
+def test_mlflow_may_be_away(up: Up, file: Path, monkeypatch: pytest.MonkeyPatch):
+    midstream("reoptimize", str(file), "--reason", "while MLflow is away", code=0)
+    client = up.client(monkeypatch)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    told = midstream("track", str(file))
+    assert (told["runs"], told["waiting"] > 0, bool(told["missed"])) == ({}, True, True)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", up.found["mlflow"])
+    told = midstream("track", str(file))
+    assert (told["waiting"], told["missed"]) == (0, "")
+    experiment = client.get_experiment_by_name("shop").experiment_id
+    whys = [r.data.tags.get("why") for r in client.search_runs([experiment])]
+    assert whys.count("while MLflow is away") == 1
+    midstream("track", str(file))
+    assert [r.data.tags.get("why") for r in client.search_runs([experiment])] == whys
+
+
+def test_a_window_that_is_not_to_be_believed_blocks_decisions(up: Up, file: Path):
+    """More rows in the source than were counted, as after a loss: a window that nobody has seen."""
+    store = StatsStore.of(file.parent / "shop")
+    last = store.windows()[-1]
+    length = last.end - last.start
+    false = Window(last.end + 1000 * length, last.end + 1001 * length)
+    for table in (STREAMS, BATCHES):
+        rows = store.rows(table, [last])
+        lost = [row | {"taken": row["accepted"] + 7} if "taken" in row else row for row in rows]
+        when = {"window_start": false.start, "window_end": false.end}
+        store.replace(table, false, [row | when for row in lost])
+    before = len(up.runs("reoptimize"))
+    up.ask("PATCH", "/api/v2/dags/gather_statistics", {"is_paused": False})
+    run = by_hand(up, "gather_statistics", job="shop")
+    assert up.end("gather_statistics", run, 600) == "failed"
+    states = up.states("gather_statistics", run)
+    assert (states["of_job.validate"], states["of_job.publish"]) == ("failed", "upstream_failed")
+    assert "quarantined" in up.log("gather_statistics", run, "of_job.validate", 0)
+    verdicts = store.rows(VERDICTS, [false])
+    assert [verdict["good"] for verdict in verdicts] == [False]
+    assert len(up.runs("reoptimize")) == before
+    assert "quarantined" in (up.home.logs / "failures.log").read_text()
