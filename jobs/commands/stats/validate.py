@@ -1,0 +1,147 @@
+"""`midstream stats validate`: which windows are to be believed, and why the others are not."""
+
+from collections.abc import Callable, Iterator
+from itertools import takewhile
+from json import loads
+from pathlib import Path
+from time import time_ns
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs import show
+from jobs.commands.run import JobFile
+from jobs.errors import RefusedError
+
+if TYPE_CHECKING:
+    from jobs.specs import Job
+    from stats.frames import Delay, Expected
+    from stats.store import StatsStore
+    from stats.validate import Verdict
+
+SECOND = 1_000_000
+MISSED = 3
+"""After so many turns without a window that is complete, what is known is too old."""
+
+Again = Annotated[bool, typer.Option("--again", help="Judge all windows, by today's job file.")]
+Report = Annotated[
+    Path | None, typer.Option(help="Where to put the page for a browser; beside the statistics.")
+]
+
+
+def validate(
+    file: JobFile, *, again: Again = False, report: Report = None, json: show.Json = False
+) -> int:
+    """Judge the windows that are new; exit code 3 if one of those is quarantined."""
+    from jobs import specs
+    from jobs.engine.layout import local
+    from stats.report import write
+    from stats.store import StatsStore
+
+    job = specs.load(file)
+    store = StatsStore.of(local(job.storage))
+    if not store.windows():
+        raise RefusedError(f"nothing is known of {job.job} yet: `midstream stats collect {file}`")
+    with show.progress("Validating windows") as progress:
+        verdicts = judge(job, again=again, report=progress)
+    page = write(store, job.job, report or store.root / "report")
+    if json:
+        show.as_json(_as_json(store, verdicts, page))
+    else:
+        _show(store, verdicts, page)
+    return 0 if all(verdict.good for verdict in verdicts) else RefusedError.code
+
+
+def judge(
+    job: "Job",
+    *,
+    again: bool = False,
+    report: Callable[[int, int], None] = lambda _done, _total: None,
+) -> "list[Verdict]":
+    """The verdicts on a job's windows that had none, or on all; for programs."""
+    from jobs.engine.layout import local
+    from stats.store import StatsStore
+    from stats.validate import validate as judged
+
+    store, now = StatsStore.of(local(job.storage)), time_ns() // 1000
+    return judged(store, expected(job, store, now), at=now, again=again, report=report)
+
+
+def expected(job: "Job", store: "StatsStore", now: int) -> "Expected":
+    """What a job's statistics must tell of, as its file says."""
+    from stats.frames import Expected
+
+    queries = {name: job.query(name) for name in job.queries}
+    return Expected(tuple(job.streams), queries, _delay(job, store, now))
+
+
+def _delay(job: "Job", store: "StatsStore", now: int) -> "Delay | None":
+    """For how long a job that runs has had a window complete that nobody has gathered."""
+    from jobs.engine.layout import local
+    from jobs.engine.lease import holder
+    from jobs.specs import MICROSECOND
+    from stats.frames import Delay
+
+    storage, windows = local(job.storage), store.windows()
+    if holder(storage) is None or not windows:
+        return None
+    due = windows[-1].end + job.statistics.window // MICROSECOND
+    since = now
+    for batch in takewhile(lambda done: (done["watermark"] or 0) >= due, _newest_first(storage)):
+        since = batch["finished"]
+    limit = MISSED * job.statistics.every
+    return Delay(round((now - since) / SECOND), round(limit.total_seconds()))
+
+
+def _newest_first(storage: Path) -> Iterator[dict[str, Any]]:
+    """The progress of batches, read only as far back as somebody asks."""
+    import pyarrow.parquet as pq
+    from deltalake import DeltaTable
+
+    from jobs.engine.progress import PROGRESS
+
+    for file in sorted(DeltaTable(storage / PROGRESS).file_uris(), reverse=True):
+        rows = pq.read_table(file, partitioning=None).sort_by([("batch", "descending")])
+        yield from map(loads, rows.column("content").to_pylist())
+
+
+# --- what is shown -------------------------------------------------------------------------------
+
+
+def _as_json(store: "StatsStore", verdicts: "list[Verdict]", page: Path) -> dict[str, Any]:
+    from jobs.status import moment
+
+    return {
+        "validated": [
+            {
+                "start": moment(verdict.window.start),
+                "end": moment(verdict.window.end),
+                "good": verdict.good,
+                "reasons": verdict.reasons,
+                "checked": len(verdict.findings),
+            }
+            for verdict in verdicts
+        ],
+        "windows": len(store.windows()),
+        "good": len(store.good()),
+        "report": str(page),
+    }
+
+
+def _show(store: "StatsStore", verdicts: "list[Verdict]", page: Path) -> None:
+    from jobs.status import moment
+
+    broken = [verdict for verdict in verdicts if not verdict.good]
+    if broken:
+        rows = [(moment(one.window.start) or "", "\n".join(one.reasons)) for one in broken]
+        show.table(("quarantined", "because"), rows)
+    windows, good = len(store.windows()), len(store.good())
+    show.plain(
+        f"{_windows(len(verdicts))} validated, {len(broken)} of them quarantined; "
+        f"decisions may use {good:,} of {windows:,}"
+    )
+    show.note(f"Every expectation, for a browser: {page}")
+
+
+def _windows(count: int) -> str:
+    return f"{count:,} window{'' if count == 1 else 's'}"
