@@ -7,8 +7,9 @@ same tuples are drawn whenever the window is gathered.
 
 The bound is that of a two-sample U-statistic: what a tuple's share of partners varies between the
 tuples drawn, of either input, less what was drawn of all (Lehmann, "Elements of large-sample
-theory", 6.2), two standard deviations wide.  Shares seen of less than ten tuples say little of
-those not drawn: then it is at least three tuples wide, as if three more had been like them.
+theory", 6.2).  It is a little more than two standard deviations wide, for these are estimated too.
+Where less than ten tuples stand out, they say little of those not drawn: then it is at least three
+tuples wide, as if three more had been like them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ SAMPLES = tuple(2**i for i in range(11, 4, -1))
 PAIRS = 2**22
 """How many pairs of a window are tried, if so many of a key can be drawn at all."""
 
-DEVIATIONS = 2.0
+DEVIATIONS = 2.25
 FEW, UNSEEN = 10, 3
 
 _BITS = 52

@@ -5,6 +5,7 @@ Each is a function with typer parameters, one of them `json`, that prints its ow
 
 BENCHES: dict[str, str] = {
     "calibration": "tests.bench.calibration:calibration",
+    "collect": "tests.bench.collect:collect",
     "crash": "tests.bench.crash:crash",
     "migration": "tests.bench.migration:migration",
     "native-join": "tests.bench.native_join:native_join",

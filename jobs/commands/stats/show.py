@@ -1,61 +1,240 @@
 """`midstream stats show`: the windows that have been gathered, and whether to believe them."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
 
 from jobs import show as terminal
 from jobs.commands.run import JobFile
+from jobs.commands.stats.collect import moment
 from jobs.errors import RefusedError
 
 if TYPE_CHECKING:
     from stats.store import StatsStore, Window
 
+Row = Mapping[str, Any]
 
-def show(file: JobFile, *, json: terminal.Json = False) -> int:
-    """Show the streams' windows, the newest last, and which of them decisions may use."""
+At = Annotated[
+    str | None,
+    typer.Option("--window", help="Only the window of that time.", metavar="TIME",
+                 show_default=False),
+]  # fmt: skip
+Last = Annotated[int, typer.Option(min=1, help="How many windows, the newest.")]
+Quarantined = Annotated[
+    bool, typer.Option("--quarantined", help="Only windows that no decision uses, and why.")
+]
+
+
+def show(  # noqa: PLR0913  # options, each by its name
+    file: JobFile,
+    *,
+    window: At = None,
+    last: Last = 12,
+    quarantined: Quarantined = False,
+    streams: Annotated[bool, typer.Option("--streams", help="Only these of a window.")] = False,
+    edges: Annotated[bool, typer.Option("--edges", help="Only pairs of inputs.")] = False,
+    selects: Annotated[bool, typer.Option("--selects", help="Only selects.")] = False,
+    columns: Annotated[bool, typer.Option("--columns", help="Keys: how many, which most.")] = False,
+    operators: Annotated[
+        bool, typer.Option("--operators", help="What each did and keeps.")
+    ] = False,
+    json: terminal.Json = False,
+) -> int:
+    """Show the newest windows, and the last of them in detail."""
     from jobs import specs
     from jobs.engine.layout import local
-    from jobs.status import moment
     from stats.store import StatsStore
 
     job = specs.load(file)
     store = StatsStore.of(local(job.storage))
-    windows = store.windows()
-    if not windows:
+    found = _wanted(store, moment(window, "--window"), quarantined=quarantined)[-last:]
+    if not store.windows():
         raise RefusedError(f"nothing is known of {job.job} yet: `midstream stats collect {file}`")
-    rows = _rows(store, windows)
+    if not found:
+        raise RefusedError("no such window has been gathered" if window else "none is quarantined")
+    asked = {"streams": streams, "edges": edges, "selects": selects, "columns": columns,
+             "operators": operators}  # fmt: skip
+    parts = [name for name, wanted in asked.items() if wanted]
     if json:
-        terminal.as_json(rows)
+        terminal.as_json({"job": job.job, "windows": _as_json(store, found, parts)})
         return 0
-    terminal.table(
-        ("window", "stream", "rows", "rate", "late", "rejected", ""),
-        [
-            (
-                moment(row["window_start"]) or "",
-                row["stream"],
-                f"{row['rows']:,}",
-                f"{row['rate']:,.1f}/s",
-                f"{row['late']:,}",
-                f"{row['rejected']:,}",
-                row["verdict"],
-            )
-            for row in rows
-        ],
-        right="rows rate late rejected",
-    )
+    if not parts or len(found) > 1:
+        _overview(store, found)
+    for name in parts or ("streams", "edges", "selects"):
+        _part(store, found[-1], name)
     return 0
 
 
-def _rows(store: "StatsStore", windows: "list[Window]") -> list[dict[str, Any]]:
-    from stats.store import STREAMS, VERDICTS
+# --- which ---------------------------------------------------------------------------------------
 
-    verdicts = {row["window_start"]: row for row in store.rows(VERDICTS, windows)}
+
+def _wanted(store: "StatsStore", time: int | None, *, quarantined: bool) -> "list[Window]":
+    windows = store.windows()
+    if time is not None:
+        windows = [window for window in windows if window.start <= time < window.end]
+    verdicts = _verdicts(store, windows)
     return [
-        row | {"verdict": _verdict(verdicts.get(row["window_start"]))}
-        for row in store.rows(STREAMS, windows)
+        w for w in windows if not quarantined or not verdicts.get(w.start, {"good": True})["good"]
     ]
 
 
-def _verdict(found: dict[str, Any] | None) -> str:
+def _verdicts(store: "StatsStore", windows: "Sequence[Window]") -> dict[int, Row]:
+    from stats.store import VERDICTS
+
+    return {row["window_start"]: row for row in store.rows(VERDICTS, windows)}
+
+
+def _verdict(found: Row | None) -> Text:
     if found is None:
-        return "not validated"
-    return "good" if found["good"] else f"quarantined: {'; '.join(found['reasons'])}"
+        return Text("not validated", "yellow")
+    return Text("good", "green") if found["good"] else Text("quarantined", "red")
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def _overview(store: "StatsStore", windows: "Sequence[Window]") -> None:
+    """A line a window."""
+    from jobs.status import moment as written
+    from stats.store import BATCHES, STREAMS
+
+    verdicts = _verdicts(store, windows)
+    batches = {row["window_start"]: row for row in store.rows(BATCHES, windows)}
+    streams: dict[int, list[Row]] = {window.start: [] for window in windows}
+    for row in store.rows(STREAMS, windows):
+        streams[row["window_start"]].append(row)
+    names = ("tuples/s", "aside", "busy", "CPU", "state", "lag")
+    terminal.table(
+        ("window", *names, ""),
+        [
+            (
+                (written(window.start) or "")[5:19].replace("T", " "),
+                f"{sum(row['rate'] for row in streams[window.start]):,.1f}",
+                f"{sum(r['late'] + r['rejected'] for r in streams[window.start]):,}",
+                *_job(batches[window.start], window.seconds),
+                _verdict(verdicts.get(window.start)),
+            )
+            for window in windows
+        ],
+        right=" ".join(names),
+    )
+    for window in windows:
+        for reason in verdicts.get(window.start, {}).get("reasons") or ():
+            terminal.note(f"{(written(window.start) or '')[:19]}: {reason}")
+
+
+def _job(row: Row, seconds: float) -> list[str]:
+    """What the job did for a window."""
+    from optimizer.explain import size
+
+    return [
+        "" if row["busy"] is None else f"{100 * row['busy']:.0f} %",
+        "" if row["cpu"] is None else f"{row['cpu'] / seconds:.2f}",
+        "" if row["state_bytes"] is None else size(row["state_bytes"]),
+        "" if row["lag"] is None else f"{row['lag']:,.0f} s",
+    ]
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """How a table is shown: its columns, those with figures in `right`, and a line of it."""
+
+    columns: Sequence[str]
+    right: str
+    line: Callable[[Row], Sequence[str]]
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _error(row: Row) -> str:
+    if row["selectivity"] is None:
+        return "no pairs"
+    return "exact" if row["method"] == "exact" else f"± {row['error']:.2g}"
+
+
+_PARTS: Mapping[str, _Shown] = {
+    "streams": _Shown(
+        ("stream", "rows", "rate", "burstiness", "bytes", "late", "rejected"),
+        "rows rate burstiness bytes late rejected",
+        lambda r: (
+            r["stream"], f"{r['rows']:,}", f"{r['rate']:,.1f}/s", _share(r["burstiness"]),
+            _share(r["width"]), f"{r['late']:,}", f"{r['rejected']:,}",
+        ),
+    ),
+    "edges": _Shown(
+        ("query", "between", "pairs", "matches", "selectivity", ""),
+        "pairs matches selectivity",
+        lambda r: (
+            r["query"], f"{r['one']} and {r['other']}", f"{r['pairs']:,.0f}",
+            f"{r['matches']:,.0f}", _share(r["selectivity"]), _error(r),
+        ),
+    ),
+    "selects": _Shown(
+        ("query", "input", "select", "rows", "passed", "selectivity"),
+        "rows passed selectivity",
+        lambda r: (
+            r["query"], r["alias"], r["predicate"], f"{r['rows']:,}", f"{r['passed']:,}",
+            _share(r["selectivity"]),
+        ),
+    ),
+    "columns": _Shown(
+        ("stream", "value", "rows", "nulls", "distinct", "heaviest"),
+        "rows nulls distinct",
+        lambda r: (
+            r["stream"], r["value"], f"{r['rows']:,}", f"{r['nulls']:,}", f"{r['distinct']:,}",
+            ", ".join(f"{one['value']} ({one['rows']:,})" for one in r["heavy"][:3]),
+        ),
+    ),
+    "operators": _Shown(
+        ("operator", "batches", "rows", "state", "bytes", "ms"),
+        "batches rows state bytes ms",
+        lambda r: (
+            r["operator"], f"{r['batches']:,}", f"{r['rows']:,}", f"{r['state_rows']:,}",
+            f"{r['state_bytes']:,}", f"{r['ms']:,.0f}",
+        ),
+    ),
+}  # fmt: skip
+
+
+def _part(store: "StatsStore", window: "Window", name: str) -> None:
+    """One kind of statistics of one window; nothing if there are none."""
+    from jobs.status import moment as written
+
+    rows = store.rows(name, [window])
+    shown = _PARTS[name]
+    if rows:
+        terminal.heading(f"{name}, {(written(window.start) or '')[:19]}")
+        terminal.table(shown.columns, map(shown.line, rows), right=shown.right)
+
+
+# --- for programs --------------------------------------------------------------------------------
+
+
+def _as_json(
+    store: "StatsStore", windows: "Sequence[Window]", parts: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Windows with their verdicts and, of each kind asked for or of all, their rows."""
+    from jobs.status import moment as written
+    from stats.store import GATHERED
+
+    verdicts = _verdicts(store, windows)
+    found: dict[int, dict[str, Any]] = {
+        window.start: {
+            "start": written(window.start),
+            "end": written(window.end),
+            "verdict": _verdict(verdicts.get(window.start)).plain,
+            "reasons": list(verdicts.get(window.start, {}).get("reasons") or ()),
+            **{name: [] for name in parts or GATHERED},
+        }
+        for window in windows
+    }
+    for name in parts or GATHERED:
+        for row in store.rows(name, windows):
+            kept = {k: v for k, v in row.items() if not k.startswith("window_")}
+            found[row["window_start"]][name].append(kept)
+    return list(found.values())
