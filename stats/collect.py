@@ -335,9 +335,10 @@ def _left(
 ) -> dict[int, int]:
     """How many different tuples a window's batches have, as far as their joins can tell."""
     rows = during(subject.inputs[stream.name].rows, stream, subject.windows)
-    start = f"{window_start(stream, subject.windows)} AS w"
+    start = f"{window_start(stream, subject.windows)} AS _w"
     different = rows.where(conjunction(conditions)).selectExpr(start, BATCH, *map(quote, keys))
-    return {row["w"]: row["count"] for row in different.distinct().groupBy("w").count().collect()}
+    left = different.distinct().groupBy("_w").count().collect()
+    return {row["_w"]: row["count"] for row in left}
 
 
 # --- batches -------------------------------------------------------------------------------------
