@@ -42,7 +42,7 @@ ul.reasons { margin: .1rem 0 .6rem; padding-left: 1.2rem; color: var(--bad); }
 table { width: 100%; border-collapse: collapse; font-size: .88rem; }
 td { padding: .22rem .6rem .22rem 0; border-top: 1px solid var(--line); vertical-align: top;
      overflow-wrap: anywhere; }
-td:first-child { width: 13.5rem; } td:nth-child(2) { width: 17rem; color: var(--dim); }
+td:first-child { width: 13.5rem; } td:nth-child(2) { width: 22rem; color: var(--dim); }
 tr.bad td { color: var(--bad); background: var(--badback); }
 time { font-variant-numeric: tabular-nums; }
 """
