@@ -18,6 +18,7 @@ from jobs.errors import RefusedError
 from jobs.migrations import Record, Watched, records
 from jobs.specs import Job
 from jobs.tracking.account import account
+from jobs.tracking.costs import register
 from jobs.tracking.outcome import outcome, settled
 
 if TYPE_CHECKING:
@@ -88,20 +89,29 @@ def _alone(storage: Path) -> Iterator[None]:
 
 
 def _catch_up(job: Job, uri: str, storage: Path) -> Told:
-    from jobs.tracking.mlflow_log import Log, UnreachableError
+    from jobs.tracking.mlflow_log import Log, UnreachableError, UnwillingError, plainly
 
     ledger, log = Ledger.of(storage), DecisionLog.of(storage)
     waiting = [one for one in log.newest(MOST) if ledger.waits(one.id)]
     runs: dict[str, str] = {}
+    missed = ""
     try:
-        mlflow = Log.of(uri, job.job)
+        with plainly():
+            mlflow = Log.of(uri, job.job)
         watched = Watched.of(job.file)
         known = {record.request.id: record for record in records(watched.store)}
         for one in waiting:
-            runs[one.id] = _tell(job, one, mlflow, ledger, watched, known.get(one.request))
-    except UnreachableError as error:
-        return Told(runs, len(waiting) - len(runs), str(error))
-    return Told(runs)
+            try:
+                with plainly():
+                    record = known.get(one.request)
+                    runs[one.id] = _tell(job, one, mlflow, ledger, watched, record)
+            except UnwillingError as error:  # the others may be welcome
+                missed = str(error)
+        with plainly():
+            register(job, mlflow)
+    except (UnreachableError, UnwillingError) as error:
+        missed = str(error)
+    return Told(runs, len(waiting) - len(runs), missed)
 
 
 def _tell(  # what a decision has to do with

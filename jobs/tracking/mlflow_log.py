@@ -1,7 +1,8 @@
 """Writes runs to an MLflow server; nobody waits long for one that is not there."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +25,24 @@ LONGEST = 500
 
 
 class UnreachableError(Exception):
-    """MLflow does not answer, or not as it should."""
+    """MLflow does not answer."""
+
+
+class UnwillingError(Exception):
+    """MLflow answers, but does not take what it is told."""
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """MLflow's errors as one of these two, in a line."""
+    from mlflow.exceptions import MlflowException, RestException
+
+    try:
+        yield
+    except RestException as error:
+        raise UnwillingError(_first_line(error)) from None
+    except MlflowException as error:
+        raise UnreachableError(_first_line(error)) from None
 
 
 @dataclass(frozen=True)
@@ -41,14 +59,10 @@ class Log:
         for name, value in PATIENCE.items():
             os.environ.setdefault(name, value)
         from mlflow import MlflowClient
-        from mlflow.exceptions import MlflowException
 
         client = MlflowClient(uri)
-        try:
-            found = client.get_experiment_by_name(job)
-            made = found.experiment_id if found else client.create_experiment(job)
-        except MlflowException as error:
-            raise UnreachableError(_first_line(error)) from None
+        found = client.get_experiment_by_name(job)
+        made = found.experiment_id if found else client.create_experiment(job)
         return cls(client, uri, made)
 
     def find(self, decision: str) -> str | None:
@@ -62,31 +76,49 @@ class Log:
 
     def write(self, account: Account, at: int) -> str:
         """A run and those below it, at a time in milliseconds; finished once all of it is there."""
-        from mlflow.exceptions import MlflowException
-
-        try:
-            run = self._run(account, at)
-            for child in account.children:
-                self._end(self._run(child, at, run))
-            self._end(run)
-        except MlflowException as error:
-            raise UnreachableError(_first_line(error)) from None
+        run = self._run(account, at)
+        for child in account.children:
+            self._end(self._run(child, at, run))
+        self._end(run)
         return run
 
     def add(self, run: str, metrics: Mapping[str, float], tags: Mapping[str, str]) -> None:
         """What became known later; said again, it changes nothing."""
         from mlflow.entities import Metric, RunTag
-        from mlflow.exceptions import MlflowException
 
         now = int(time() * 1000)
-        try:
-            self.client.log_batch(
-                run,
-                metrics=[Metric(name, value, now, 0) for name, value in metrics.items()],
-                tags=[RunTag(name, value) for name, value in tags.items()],
-            )
-        except MlflowException as error:
-            raise UnreachableError(_first_line(error)) from None
+        self.client.log_batch(
+            run,
+            metrics=[Metric(name, value, now, 0) for name, value in metrics.items()],
+            tags=[RunTag(name, value) for name, value in tags.items()],
+        )
+
+    def versions(self, model: str, tag: str) -> dict[str, str]:
+        """The versions of a registered model, by what a tag of theirs says."""
+        found = self.client.search_model_versions(f"name = '{model}'")
+        return {one.tags.get(tag, ""): str(one.version) for one in found}
+
+    def version(
+        self, model: str, directory: Path, metrics: Mapping[str, float], tags: Mapping[str, str]
+    ) -> str:
+        """Another version, with a run of its own that holds the directory's files."""
+        from mlflow.entities import Metric
+
+        if not self.client.search_registered_models(f"name = '{model}'"):
+            self.client.create_registered_model(model)
+        now = int(time() * 1000)
+        run = self.client.create_run(self.experiment, now, dict(tags), model)
+        id_ = run.info.run_id
+        figures = [Metric(name, value, now, 0) for name, value in metrics.items()]
+        self.client.log_batch(id_, figures)
+        self.client.log_artifacts(id_, str(directory), "costs")
+        self._end(id_)
+        source = f"{run.info.artifact_uri}/costs"
+        return str(self.client.create_model_version(model, source, id_, dict(tags)).version)
+
+    def point(self, model: str, alias: str, version: str) -> None:
+        """Have an alias mean that version."""
+        self.client.set_registered_model_alias(model, alias, version)
 
     def page(self, run: str) -> str:
         """Where a person sees it."""
