@@ -15,7 +15,7 @@ STEP = registry.schedule(JOBS.values())
 ALL = "all jobs"
 
 
-@task
+@task(retries=2)
 def due(params: dict[str, Any]) -> list[list[str]]:
     """Which jobs' turn it is, each with its file."""
     run = get_current_context()["dag_run"]

@@ -1,6 +1,5 @@
 """Housekeeping of every job's tables, once a night."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, Param, dag, get_current_context, task
@@ -13,7 +12,7 @@ JOBS = registry.jobs()
 ALL = "all jobs"
 
 
-@task
+@task(retries=2)
 def chosen(params: dict[str, Any]) -> list[list[str]]:
     """Whose tables, each job with its file."""
     return [[job.name, job.file] for job in JOBS.values() if params["job"] in (ALL, job.name)]
@@ -35,8 +34,7 @@ def tidy(about: list[str], params: dict[str, Any]) -> None:
 
 
 @dag(
-    schedule=CronTriggerTimetable("17 3 * * *", timezone="UTC", run_immediately=False),
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    schedule=CronTriggerTimetable("17 3 * * *", timezone="UTC"),
     catchup=False,
     max_active_runs=1,
     default_args=DEFAULTS,

@@ -47,7 +47,7 @@ PARAMS = {
 }
 
 
-@task
+@task(retries=2)
 def preflight(params: dict[str, Any]) -> dict[str, str]:
     """Show what would happen, and whether it can; after a dry run, the rest is skipped."""
     job, query = registry.chosen(params["query"], JOBS)

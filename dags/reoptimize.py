@@ -44,7 +44,7 @@ PARAMS = {
 }
 
 
-@task
+@task(retries=2)
 def wanted(params: dict[str, Any]) -> list[list[str]]:
     """Which queries to look at: each with its job's file."""
     context = get_current_context()
@@ -100,7 +100,7 @@ def track(_decided: Any, queries: list[list[str]]) -> None:
         skip(f"next time: {'; '.join(missed)}")
 
 
-@task(trigger_rule=TriggerRule.ALL_DONE)
+@task(retries=2, trigger_rule=TriggerRule.ALL_DONE)
 def started(decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The runs of `migrate` that the decisions ask for, each under the decision's own name."""
     return [

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from socket import socket
 
 from jobs.services.home import ADMIN, VIEWER, Home
 
@@ -20,6 +21,16 @@ class Component:
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
+    after: int | None = None
+    """It starts once somebody listens at that port."""
+
+    @property
+    def awaited(self) -> bool:
+        """Whether what it needs is there."""
+        if self.after is None:
+            return True
+        with socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.after)) == 0
 
 
 def components(home: Home) -> list[Component]:
@@ -35,7 +46,12 @@ def components(home: Home) -> list[Component]:
         "airflow-triggerer": (_bin("airflow"), "triggerer", "--skip-serve-logs"),
     }
     jobs = {f"job-{name}": (_bin("midstream"), "run", file) for name, file in settings.jobs.items()}
-    return [Component(name, command, known) for name, command in (commands | jobs).items()]
+    # Tasks that start before the API is there fail.
+    after = {"airflow-scheduler": settings.airflow_port}
+    return [
+        Component(name, command, known, after.get(name))
+        for name, command in (commands | jobs).items()
+    ]
 
 
 def migrate_database(home: Home) -> Component:

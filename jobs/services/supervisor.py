@@ -55,7 +55,8 @@ class Child:
     @property
     def due(self) -> bool:
         """Whether it is to be started now."""
-        return self.process is None and monotonic() >= self.since + self.pause
+        over = monotonic() >= self.since + self.pause
+        return self.process is None and over and self.component.awaited
 
     @property
     def pause(self) -> float:

@@ -152,6 +152,15 @@ def test_killed_the_supervisor_takes_the_others_with_it(supervise: Supervise):
     until(lambda: not any(there(pid) for pid in pids if pid))
 
 
+def test_who_needs_another_waits_for_it():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        child = Child(Component("one", ("true",), {}, after=other.getsockname()[1]))
+        assert not child.due
+        other.listen()
+        assert child.due
+
+
 def test_who_cannot_start_is_tried_ever_less_often():
     child = Child(Component("one", ("false",), {}))
     child.since = -1000.0
