@@ -118,12 +118,17 @@ class _Ran:
         last = self._done.first(lambda row: _reached(row) >= window.end)
         rows = self._done.between(first, min(last, self._done.last))
         plans = [row["plans"] for row in rows]
-        if not rows or any(row["migration"] for row in rows) or any(p != plans[0] for p in plans):
+        if not rows or any(map(_migrates, rows)) or any(one != plans[0] for one in plans):
             return {}
         try:
             return {name: from_json(self._queries[name], plan) for name, plan in plans[0].items()}
         except (KeyError, PlanError):  # of queries that the job file no longer has
             return {}
+
+
+def _migrates(row: Mapping[str, Any]) -> bool:
+    """Whether the batch had more to do than its plan says."""
+    return bool(row["migration"] or row["events"])
 
 
 def _reached(row: Mapping[str, Any]) -> int:

@@ -120,23 +120,26 @@ def _connected(memo: Memo, tree: Tree) -> bool:
     return not rest and all(_connected(memo, part) for part in tree.parts)
 
 
-LOADS = (
+_ALL = (
     Load(
         "chain",
         dict.fromkeys("abcde", 3_000),
         {"ab": 8.0, "bc": 2.0, "cd": 0.5, "de": 0.1},
-        window=20, batch=5, batches=4,
+        window=20, batch=10, batches=3,
     ),
     Load(
         "star",
         {"a": 8_000, "b": 400, "c": 800, "d": 1_500, "e": 4_000},
         {"ab": 0.02, "ac": 0.5, "ad": 5.0, "ae": 3.0},
-        window=20, batch=5, batches=4,
+        window=20, batch=10, batches=3,
     ),
     Load(
         "small",
-        {"a": 100, "b": 300, "c": 200, "d": 50},
+        {"a": 300, "b": 900, "c": 600, "d": 150},
         {"ab": 2.0, "bc": 1.0, "cd": 0.5, "ad": 4.0},
-        window=12, batch=1, batches=8,
+        window=4, batch=1, batches=6,
     ),
 )  # fmt: skip
+
+LOADS: Mapping[str, Load] = {load.name: load for load in _ALL}
+"""A chain of five streams, a star around a fast one, and a cycle in which little comes in."""
