@@ -18,7 +18,7 @@ from jobs.engine.layout import local
 from jobs.engine.microbatch import fingerprint
 from jobs.library import PlanLibrary
 from jobs.specs import MICROSECOND, Job
-from stats.store import TABLES, StatsStore
+from stats.store import TABLES, StatsStore, load
 
 OWN = ("state", "control")
 """Merged by the job itself."""
@@ -93,7 +93,7 @@ def _forget(table: DeltaTable, place: Place, *, dry_run: bool) -> int:
         return 0
     moment = f"arrow_cast({place.cutoff}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
     if dry_run:
-        ends = table.to_pyarrow_table(columns=["window_end"]).column(0)
+        ends = load(table, ["window_end"]).column(0)
         return sum(end.value < place.cutoff for end in ends)
     dropped: int = table.delete(f"window_end < {moment}")["num_deleted_rows"] or 0
     return dropped

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from optimizer.workload import UnitCosts
-from stats.store import TIME, StatsStore
+from stats.store import TIME, StatsStore, load
 
 UNITS = ("statement", "scan", "probe", "match", "write", "write_byte")
 """The unit costs of the `batch` method: what plans differ in."""
@@ -137,6 +137,6 @@ def keep(store: StatsStore, executor: str, fit: Fit, at: int) -> None:
 
 def _read(store: StatsStore) -> pa.Table:
     try:
-        return DeltaTable(store.path("costs")).to_pyarrow_table().cast(_SCHEMA)
+        return load(DeltaTable(store.path("costs"))).cast(_SCHEMA)
     except TableNotFoundError:
         return _SCHEMA.empty_table()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
@@ -162,18 +163,18 @@ class StatsStore:
         if not DeltaTable.is_deltatable(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
             DeltaTable.create(path, schema, mode="ignore")
-        if self._load(table, _are(list(rows))).equals(content):
+        if self._load(table, list(rows)).equals(content):
             return
         starts = ", ".join(_literal(window.start) for window in rows)
         write_deltalake(path, content, mode="overwrite", predicate=f"window_start IN ({starts})")
 
     def read(self, table: str, window: Window | None = None) -> pa.Table:
         """All rows, or those of a window; none where nothing was ever written."""
-        return self._load(table, None if window is None else _are([window]))
+        return self._load(table, None if window is None else [window])
 
     def rows(self, table: str, windows: Sequence[Window]) -> list[dict[str, Any]]:
         """The rows of some windows, the oldest first, their times in microseconds."""
-        found = self._load(table, _are(windows))
+        found = self._load(table, windows)
         for name in ("window_start", "window_end"):
             micros = found.column(name).cast(pa.int64())
             found = found.set_column(found.schema.get_field_index(name), name, micros)
@@ -190,7 +191,7 @@ class StatsStore:
         return _windows(verdicts.filter(verdicts.column("good")))
 
     def _load(
-        self, table: str, which: pc.Expression | None = None, schema: pa.Schema | None = None
+        self, table: str, windows: Sequence[Window] | None = None, schema: pa.Schema | None = None
     ) -> pa.Table:
         """Only the files that may have them are opened, and only those columns read."""
         wanted = schema or TABLES[table]
@@ -198,17 +199,52 @@ class StatsStore:
             stored = DeltaTable(self.path(table))
         except TableNotFoundError:
             return wanted.empty_table()
-        found = stored.to_pyarrow_table(columns=wanted.names, filters=which)
-        return found.cast(wanted).sort_by("window_start")
+        starts = None if windows is None else _starts(windows)
+        found = load(stored, wanted.names, _between(stored, starts)).cast(wanted)
+        if starts is not None:
+            found = found.filter(pc.is_in(found.column("window_start"), starts))
+        return found.sort_by("window_start")
+
+
+def load(
+    table: DeltaTable, columns: Sequence[str] | None = None, files: Sequence[str] | None = None
+) -> pa.Table:
+    """A table's rows, read by the time this returns.
+
+    Arrow's scanner may still be busy then, and a program that ends just afterwards is aborted
+    (apache/arrow 34314, 39862): a command that looks and is done would.
+    """
+    schema = pa.schema(table.schema().to_arrow())
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
+    parts = []
+    for path in table.file_uris() if files is None else files:
+        with pq.ParquetFile(path) as file:
+            parts.append(file.read(schema.names).cast(schema))
+    return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def _between(table: DeltaTable, starts: pa.Array | None) -> list[str]:
+    """The files that may have a window of those."""
+    paths = sorted(table.file_uris())
+    if starts is None or not paths:
+        return paths
+    actions = pa.table(table.get_add_actions(flatten=True))
+    first, last = pc.min(starts), pc.max(starts)
+    within = pc.and_(
+        pc.less_equal(actions.column("min.window_start"), last),
+        pc.greater_equal(actions.column("max.window_start"), first),
+    )
+    names = set(actions.filter(within).column("path").to_pylist())
+    return [path for path in paths if path.rpartition("/")[2] in names]
+
+
+def _starts(windows: Sequence[Window]) -> pa.Array:
+    return pa.array([window.start for window in windows], pa.int64()).cast(TIME)
 
 
 def _literal(time: int) -> str:
     return f"arrow_cast({time}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
-
-
-def _are(windows: Sequence[Window]) -> pc.Expression:
-    starts = pa.array([window.start for window in windows], pa.int64()).cast(TIME)
-    return pc.field("window_start").isin(starts)
 
 
 def _windows(table: pa.Table) -> list[Window]:

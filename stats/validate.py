@@ -34,6 +34,7 @@ from stats.store import (
     VERDICTS,
     StatsStore,
     Window,
+    load,
 )
 
 SUBJECTS = 3
@@ -308,7 +309,7 @@ def _fingerprints(store: StatsStore) -> dict[int, str]:
             if DeltaTable.is_deltatable(str(store.path(table))):
                 stored = DeltaTable(store.path(table))
                 columns = _columns_of(stored.schema())
-                engine.register("content", stored.to_pyarrow_table())
+                engine.register("content", load(stored))
                 for start, total in engine.execute(each).fetchall():
                     found[start].update(f"{table} {columns} {total} ".encode())
     return {start: content.hexdigest() for start, content in found.items()}
