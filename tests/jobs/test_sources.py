@@ -1,10 +1,13 @@
 """What each source takes, rejects, complains about, and can read again."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +15,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs import specs, streaming
-from jobs.engine.progress import Progress
+from jobs.engine.checkpoint import Part
+from jobs.engine.progress import Progress, history
 from jobs.engine.sources.common import SourceError, same_schema
 from jobs.errors import InputError, RefusedError
 from optimizer.query import Column, Stream
@@ -31,6 +35,31 @@ def job(directory: Path, **streams: Any) -> Path:
 def rejected(directory: Path, stream: str) -> list[tuple[str, str]]:
     rows = DeltaTable(directory / "storage" / "rejected" / stream).to_pyarrow_table().to_pylist()
     return sorted((row["_row"], row["_reason"]) for row in rows)
+
+
+def read_by_batch(path: Path) -> None:
+    """Check that Spark reads again what each batch took, and DuckDB the same of it that fits."""
+    spec = specs.load(path)
+    done = history(streaming.job_store(spec))
+    spark = SparkSession.active()
+    for inlet in streaming.streams(spec):
+        name = inlet.stream.name
+        ends = [None, *((p.taken or {})[name] for p in done)]
+        parts = [Part(p.batch, *between) for p, between in zip(done, pairwise(ends), strict=True)]
+        rows = inlet.source.again(spark, inlet.taken, parts).toArrow()
+        flows = {p.batch: p.streams[name] for p in done}
+        assert Counter(rows.column("_batch").to_pylist()) == Counter(
+            {batch: flow.rows + flow.late + flow.rejected for batch, flow in flows.items()}
+        )
+        columns = ", ".join(f'"{column.name}"' for column in inlet.stream.columns)
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            inlet.source.read_again(connection, "known", inlet.taken, done[-1].batch)
+            connection.register("rows", rows)
+            fitting = f"SELECT {columns} FROM rows WHERE _reason IS NULL"
+            assert connection.execute(f"{fitting} LIMIT 1").fetchall() != []
+            other = connection.execute(f"{fitting} EXCEPT ALL SELECT {columns} FROM known")
+            assert other.fetchall() == []
 
 
 # --- Parquet -------------------------------------------------------------------------------------
@@ -178,6 +207,7 @@ def test_json(spark: SparkSession, tmp_path: Path):
     assert rejected(tmp_path, "a") == sorted(bad.items())
     assert first.streams["a"].rows == len(good) + 1
     assert differences(path) == []
+    read_by_batch(path)
 
 
 def test_csv(spark: SparkSession, tmp_path: Path):
@@ -195,6 +225,7 @@ def test_csv(spark: SparkSession, tmp_path: Path):
     assert rejected(tmp_path, "a") == sorted((row, "does not fit the schema") for row in bad)
     assert first.streams["a"].rows == len(good)
     assert differences(path) == []
+    read_by_batch(path)
 
     (tmp_path / "v" / "1.csv").write_text("k,v,s,x,ts\n")
     with pytest.raises(SourceError, match=r"1\.csv: column x is new"):
@@ -222,6 +253,7 @@ def test_delta(spark: SparkSession, tmp_path: Path):
     assert differences(path) == []
     assert sum(p.streams["a"].rows + p.streams["a"].late for p in run(path)) > 50
     assert differences(path) == []
+    read_by_batch(path)
 
 
 def test_delta_of_another_schema(spark: SparkSession, tmp_path: Path):
@@ -248,6 +280,7 @@ def test_generator(spark: SparkSession, tmp_path: Path):
     assert [p.streams["a"].rows for p in batches] == [100, 100, 200, 200]
     assert sum(p.streams["b"].rows for p in batches) == 122
     assert differences(path) == []
+    read_by_batch(path)
 
 
 def test_a_generator_never_ends(tmp_path: Path):
