@@ -1,6 +1,7 @@
 """`midstream stats validate`: which windows are to be believed, and why the others are not."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from itertools import takewhile
 from json import loads
 from pathlib import Path
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from stats.validate import Verdict
 
 SECOND = 1_000_000
-MISSED = 3
-"""After so many turns without a window that is complete, what is known is too old."""
+MISSED, PATIENCE = 3, timedelta(minutes=5)
+"""After so many turns without a window that is complete, and so long, what is known is too old."""
 
 Again = Annotated[bool, typer.Option("--again", help="Judge all windows, by today's job file.")]
 Report = Annotated[
@@ -89,7 +90,7 @@ def _delay(job: "Job", store: "StatsStore", now: int) -> "Delay | None":
     since = now
     for batch in takewhile(lambda done: (done["watermark"] or 0) >= due, _newest_first(storage)):
         since = batch["finished"]
-    limit = MISSED * job.statistics.every
+    limit = max(MISSED * job.statistics.every, PATIENCE)
     return Delay(round((now - since) / SECOND), round(limit.total_seconds()))
 
 
@@ -101,7 +102,8 @@ def _newest_first(storage: Path) -> Iterator[dict[str, Any]]:
     from jobs.engine.progress import PROGRESS
 
     for file in sorted(DeltaTable(storage / PROGRESS).file_uris(), reverse=True):
-        rows = pq.read_table(file, partitioning=None).sort_by([("batch", "descending")])
+        with pq.ParquetFile(file) as opened:
+            rows = opened.read().sort_by([("batch", "descending")])
         yield from map(loads, rows.column("content").to_pylist())
 
 
