@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from airflow.sdk import CronTriggerTimetable, Param, dag, get_current_context, task
+from airflow.sdk import CronTriggerTimetable, Param, TriggerRule, dag, get_current_context, task
 
 from dags import registry
-from dags.commands import midstream, tell
+from dags.commands import midstream, skip, tell
 from dags.defaults import DEFAULTS, TAGS, words
 
 JOBS = registry.jobs()
@@ -22,6 +22,7 @@ def chosen(params: dict[str, Any]) -> list[list[str]]:
     retries=1,
     max_active_tis_per_dag=1,
     map_index_template="{{ job }}",
+    trigger_rule=TriggerRule.ALL_DONE,
     doc_md="Tidies up one job's tables; where this is interrupted, the next time does the rest.",
 )
 def tidy(about: list[str], params: dict[str, Any]) -> None:
@@ -31,6 +32,26 @@ def tidy(about: list[str], params: dict[str, Any]) -> None:
     dry = ("--dry-run",) if params["dry_run"] else ()
     for one in midstream("maintain", file, *dry).data["tables"]:
         tell("%s", one)
+
+
+@task(
+    retries=1,
+    max_active_tis_per_dag=1,
+    map_index_template="{{ job }}",
+    doc_md="Fits the unit costs to what the job's batches took; skipped where too little is known.",
+)
+def calibrate(about: list[str], params: dict[str, Any]) -> None:
+    """Fit the unit costs by which plans are priced."""
+    job, file = about
+    get_current_context()["job"] = job
+    dry = ("--dry-run",) if params["dry_run"] else ()
+    found = midstream("stats", "calibrate", file, *dry, fine=(0, 3))
+    if found.refusal:
+        skip(found.refusal)
+    for name, cost in found.data["costs"].items():
+        tell("%-10s %.2e s, before %.2e", name, cost["value"], cost["before"])
+    tell("wrong by %.0f %%, before by %.0f %%",
+         100 * found.data["error"], 100 * found.data["error_before"])  # fmt: skip
 
 
 @dag(
@@ -46,8 +67,9 @@ def tidy(about: list[str], params: dict[str, Any]) -> None:
     },
 )
 def maintain() -> None:
-    """Compact, vacuum and forget, job by job."""
-    tidy.expand(about=chosen())
+    """Calibrate, compact, vacuum and forget, job by job."""
+    jobs = chosen()
+    calibrate.expand(about=jobs) >> tidy.expand(about=jobs)
 
 
 maintain()

@@ -64,7 +64,9 @@ class Gate:
     people: Mapping[str, str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (refusal := self.refusal(scope)):
+        if scope["type"] == "websocket":  # none of MLflow's pages needs one
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["type"] == "http" and (refusal := self.refusal(scope)):
             await _answer(send, refusal)
         else:
             await self.inner(scope, receive, send)

@@ -307,6 +307,19 @@ def test_who_may_do_what_in_mlflow(method: str, path: str, who: str, status: int
     assert asked(method, path, who) == status
 
 
+def test_no_other_way_in():
+    closed: list[Any] = []
+
+    async def inner(_scope: Any, _receive: Any, _send: Any) -> None:
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        closed.append(message["type"])
+
+    asyncio.run(Gate(inner, {})({"type": "websocket", "path": "/", "headers": []}, send, send))  # type: ignore[arg-type]
+    assert closed == ["websocket.close"]
+
+
 def test_what_changes_something_does_not_pass_as_a_look():
     assert looks("POST", "/graphql")
     assert looks("POST", "/ajax-api/2.0/mlflow/metrics/get-history-bulk-interval")
