@@ -80,14 +80,14 @@ class Desk:
         """The one whose queries are looked at."""
         return self.running.job
 
-    def ended(self, query: str) -> tuple[Record, Event] | None:
-        """The last migration of a query that had begun and has ended, and its end."""
+    def ended(self, query: str) -> list[tuple[Record, Event]]:
+        """The migrations of a query that had begun and have ended, the last one last."""
         ends = [
             (one, one.event(one.phase))
             for one in self.records
             if one.request.query == query and one.phase in ENDED
         ]
-        return max(ends, key=lambda end: end[1].at, default=None)
+        return sorted(ends, key=lambda end: end[1].at)
 
 
 @dataclass(frozen=True)
@@ -228,13 +228,14 @@ def _standing(
     desk: Desk, query: str, basis: Basis, asked: Asked, obstacles: tuple[str, ...]
 ) -> Standing:
     ended = desk.ended(query)
-    if ended is None:
+    if not ended:
         return Standing(obstacles=obstacles, forced=asked.force)
-    record, event = ended
+    record, last = ended[-1]
     back = basis.weighed is not None and mark(basis.weighed.taken.priced.plan)
-    returns = event.phase == "done" and record.request.base == back
-    since = (asked.now - event.at) / SECOND
-    return Standing(since, returns, obstacles, asked.force)
+    returns = last.phase == "done" and record.request.base == back
+    horizon = asked.now - policy_of(desk.job).horizon * SECOND
+    turns = sum(event.at > horizon for _, event in ended)
+    return Standing((asked.now - last.at) / SECOND, returns, turns, obstacles, asked.force)
 
 
 def _decision(desk: Desk, query: str, asked: Asked, basis: Basis, verdict: Verdict) -> Decision:

@@ -134,6 +134,8 @@ class Standing:
     """Seconds since the last migration of the query ended, if there was one."""
     returns: bool = False
     """Whether the plan chosen is the one that ran before it."""
+    turns: int = 1
+    """Migrations of the query that ended within the horizon."""
     obstacles: tuple[str, ...] = ()
     """What stands in the way whoever asks."""
     forced: bool = False
@@ -298,16 +300,19 @@ def _against(choice: Choice, wants: set[Wants], policy: Policy, standing: Standi
         found.append(_unfit(choice))
     if standing.forced:
         return found
-    if standing.since is not None and standing.since < policy.cooldown:
-        found.append(
-            f"cooldown: the last migration ended {standing.since:.0f} s ago, "
-            f"{policy.cooldown:.0f} s must pass"
-        )
+    if standing.since is not None and standing.since < (wait := cooldown(policy, standing)):
+        last = "the last migration" if standing.turns < 2 else f"the last of {standing.turns}"
+        found.append(f"cooldown: {last} ended {standing.since:.0f} s ago, {wait:.0f} s must pass")
     if Wants.QUALIFIED not in wants:
         pays = horizon(policy, standing)
         useless = [_useless(choice, want, pays) for want in sorted(wants)]
         found += useless if all(useless) else []
     return found
+
+
+def cooldown(policy: Policy, standing: Standing) -> float:
+    """Seconds between two migrations: twice as many after each that came soon after another."""
+    return policy.cooldown * 2.0 ** max(0, standing.turns - 1)
 
 
 def horizon(policy: Policy, standing: Standing) -> float:

@@ -7,6 +7,7 @@ BENCHES: dict[str, str] = {
     "calibration": "tests.bench.calibration:calibration",
     "collect": "tests.bench.collect:collect",
     "crash": "tests.bench.crash:crash",
+    "drift": "tests.bench.drift:drift",
     "migration": "tests.bench.migration:migration",
     "native-join": "tests.bench.native_join:native_join",
     "orders": "tests.bench.orders:orders",

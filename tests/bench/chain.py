@@ -70,17 +70,22 @@ class Chain:
         columns = [Column(key, "BIGINT") for key in (*self.streams[name], "v")]
         return Stream(name, (*columns, Column("ts", "TIMESTAMP")), "ts")
 
-    @cached_property
-    def query(self) -> Query:
-        """All of them joined, each pair at most a window apart."""
+    @property
+    def sql(self) -> str:
+        """All of them joined."""
         equal = [
             " = ".join(f"{name}.{key}" for name, keys in self.streams.items() if key in keys)
             for key in self.keys
         ]
         values = ", ".join(f"{name}.v AS {name}v" for name in self.streams)
         sql = f"SELECT {values}, a.ts AS ats FROM {', '.join(self.streams)}"
+        return f"{sql} WHERE {' AND '.join(equal)}"
+
+    @cached_property
+    def query(self) -> Query:
+        """Each pair at most a window apart."""
         streams = {name: self.stream(name) for name in self.streams}
-        return parse(f"{sql} WHERE {' AND '.join(equal)}", streams, self.window * MICROSECONDS)
+        return parse(self.sql, streams, self.window * MICROSECONDS)
 
     def workload(self, values: Values) -> Workload:
         """What the cost model is told."""

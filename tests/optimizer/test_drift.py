@@ -240,6 +240,14 @@ def test_cooldown():
     assert verdict(OUTSIDE, OUTSIDE, OUTSIDE, standing=young).outcome == Outcome.BLOCKED
 
 
+def test_one_migration_after_the_other_cools_down_for_longer():
+    """10 minutes, then 20, then 40."""
+    for turns, wait in ((1, 600), (2, 1200), (3, 2400)):
+        young, old = Standing(since=wait - 1, turns=turns), Standing(since=wait, turns=turns)
+        assert verdict(WORSE, WORSE, WORSE, standing=young).outcome == Outcome.BLOCKED
+        assert verdict(WORSE, WORSE, WORSE, standing=old).outcome == Outcome.MIGRATE
+
+
 def test_payback_within_the_horizon():
     """0.25 CPU-seconds saved a second, 900 an hour: an hour pays for 900, and for no more."""
     at = replace(BETTER, cpu=0.5, running_cpu=0.75, work=900.0)
