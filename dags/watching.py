@@ -76,8 +76,6 @@ class WatchOperator(BaseOperator):
 
     def ended(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Say how it ended."""
-        for one in event["events"]:
-            tell("%s", line(one))
         if event["phase"] != "done":
             why = event["events"][-1]["detail"] if event["events"] else ""
             raise RefusedError(f"{event['id']} is {event['phase']}: {why or event['means']}")
