@@ -13,7 +13,7 @@ from optimizer.plan import Plan, PlanError, from_json
 from stats import costs
 from stats.calibrate import fit, median_error
 from stats.costs import SHIPPED, Costs, Fit
-from stats.predictions import Measured, measure, tell
+from stats.predictions import Measured, Snapshot, measure, tell
 from stats.store import StatsStore, Window
 
 RECENT = 240
@@ -66,7 +66,7 @@ class Calibration:
 
 def calibrate(job: Job, told: Callable[[int, int], None]) -> Calibration:
     """Fit a job's unit costs; `told` hears how many windows have been looked at."""
-    store = StatsStore.of(local(job.storage))
+    store = Snapshot(StatsStore.of(local(job.storage)).root)
     windows = store.good()[-RECENT:]
     ran = _Ran(job)
     measured = []

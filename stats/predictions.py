@@ -3,8 +3,9 @@
 The workload is the window's own, so that what is left of the error is the costs' and the model's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from optimizer.estimate import Estimator
@@ -14,6 +15,31 @@ from stats.calibrate import Measurement, by_operator, work
 from stats.costs import Costs
 from stats.store import BATCHES, ERRORS, OPERATORS, STREAMS, StatsStore, Window
 from stats.workloads import observed
+
+
+@dataclass(frozen=True)
+class Snapshot(StatsStore):
+    """The statistics as they are now, each table read once however many windows are looked at."""
+
+    @cached_property
+    def _tables(self) -> dict[str, dict[int, list[dict[str, Any]]]]:
+        return {}
+
+    @cached_property
+    def _windows(self) -> list[Window]:
+        return super().windows()
+
+    def windows(self) -> list[Window]:
+        return self._windows
+
+    def rows(self, table: str, windows: Sequence[Window]) -> list[dict[str, Any]]:
+        if table not in self._tables:
+            known: dict[int, list[dict[str, Any]]] = {}
+            for row in super().rows(table, self._windows):
+                known.setdefault(row["window_start"], []).append(row)
+            self._tables[table] = known
+        starts = sorted(window.start for window in windows)
+        return [row for start in starts for row in self._tables[table].get(start, ())]
 
 
 @dataclass(frozen=True)
@@ -36,11 +62,12 @@ def measure(store: StatsStore, window: Window, plans: Mapping[str, Plan]) -> Mea
 
     While states fill, they hold less than the model says that they do.
     """
-    (batches,) = store.rows(BATCHES, [window])
+    batches = next(iter(store.rows(BATCHES, [window])), None)
     seconds = _seconds(store, window)
     longest = max(plan.query.bounds.longest for plan in plans.values())
-    filled = window.start >= min(w.start for w in store.windows()) + longest
-    if not (batches["cpu"] and seconds and filled):
+    began = min((known.start for known in store.windows()), default=window.start)
+    filled = window.start >= began + longest
+    if not (batches and batches["cpu"] and seconds and filled):
         return None
     each = seconds / batches["batches"]
     loads = {

@@ -11,7 +11,7 @@ from optimizer.plan import build, parse
 from optimizer.workload import Method
 from stats.calibrate import by_operator, work
 from stats.costs import SHIPPED, UNITS
-from stats.predictions import measure, tell
+from stats.predictions import Snapshot, measure, tell
 from stats.store import BATCHES, EDGES, ERRORS, OPERATORS, STREAMS, StatsStore, Window
 from tests.optimizer import builders
 
@@ -119,3 +119,15 @@ def test_two_queries_share_what_only_the_job_as_a_whole_tells(store: StatsStore)
     sizes = [sum(by_operator(p, Estimator(p.query, each)).values()) for p in plans.values()]
     assert sizes[0] > sizes[1]
     assert whole[0]["measured"] > whole[1]["measured"]
+
+
+def test_a_snapshot_says_what_the_tables_said(store: StatsStore):
+    windows = [fill(store, number) for number in range(3)]
+    snapshot = Snapshot(store.root)
+    for table in (STREAMS, EDGES, OPERATORS, BATCHES):
+        assert snapshot.rows(table, windows[1:]) == store.rows(table, windows[1:])
+    assert snapshot.windows() == windows
+    assert measure(snapshot, windows[1], {"q": PLAN}) == measure(store, windows[1], {"q": PLAN})
+    before = snapshot.rows(BATCHES, windows)
+    fill(store, 1, cpu=9.0)
+    assert snapshot.rows(BATCHES, windows) == before
