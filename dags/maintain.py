@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from airflow.sdk import CronTriggerTimetable, Param, TriggerRule, dag, get_current_context, task
+from airflow.sdk import CronTriggerTimetable, Param, dag, get_current_context, task
 
 from dags import registry
 from dags.commands import midstream, skip, tell
@@ -22,7 +22,6 @@ def chosen(params: dict[str, Any]) -> list[list[str]]:
     retries=1,
     max_active_tis_per_dag=1,
     map_index_template="{{ job }}",
-    trigger_rule=TriggerRule.ALL_DONE,
     doc_md="Tidies up one job's tables; where this is interrupted, the next time does the rest.",
 )
 def tidy(about: list[str], params: dict[str, Any]) -> None:
@@ -69,7 +68,8 @@ def calibrate(about: list[str], params: dict[str, Any]) -> None:
 def maintain() -> None:
     """Calibrate, compact, vacuum and forget, job by job."""
     jobs = chosen()
-    calibrate.expand(about=jobs) >> tidy.expand(about=jobs)
+    calibrate.expand(about=jobs)
+    tidy.expand(about=jobs)
 
 
 maintain()

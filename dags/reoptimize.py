@@ -91,7 +91,7 @@ def decide(about: list[str], params: dict[str, Any]) -> dict[str, Any]:
 def track(_decided: Any, queries: list[list[str]]) -> None:
     """Write what was decided to MLflow; while it does not answer, that is made up for later."""
     missed = []
-    for file in sorted({file for file, _ in queries}):
+    for file in sorted({file for file, _ in queries or ()}):
         found = midstream("track", file).data
         for name, url in found["runs"].items():
             tell("%s: %s", name, url)
@@ -118,6 +118,12 @@ def started(decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+@task(trigger_rule=TriggerRule.ONE_FAILED)
+def escalate() -> None:
+    """Fail the run if something before has failed, whatever else went well."""
+    raise RefusedError("see the tasks before, and failures.log")
+
+
 @dag(
     schedule=AssetAny(*map(asset, JOBS)) if JOBS else None,
     max_active_runs=1,
@@ -131,6 +137,7 @@ def reoptimize() -> None:
     queries = wanted()
     decisions = decide.expand(about=queries)
     track(decisions, queries)
+    [queries, decisions] >> escalate()
     TriggerDagRunOperator.partial(
         task_id="follow",
         trigger_dag_id="migrate",

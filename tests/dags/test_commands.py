@@ -1,0 +1,55 @@
+"""How a task takes what a command says, and what happens once a task has failed for good."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.jobs import small
+
+
+def test_what_a_command_answers(tmp_path: Path):
+    from dags.commands import RefusedError, midstream
+
+    job = str(small.job(tmp_path))
+    said = midstream("explain", job, "--query", "two")
+    assert (said.code, said.refusal) == (0, "")
+    with pytest.raises(RefusedError, match="did you mean three"):
+        midstream("explain", job, "--query", "tree")
+    with pytest.raises(RefusedError, match="has not finished a batch yet"):
+        midstream("status", job)
+    assert "has not finished a batch yet" in midstream("status", job, fine=(0, 3)).refusal
+
+
+def test_what_may_go_better_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from dags import commands
+
+    broken = tmp_path / "midstream"
+    broken.write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(commands, "MIDSTREAM", str(broken))
+    with pytest.raises(commands.CommandError, match="no memory"):
+        commands.midstream("status", "job.yaml")
+
+
+def test_a_failure_is_written_down_and_somebody_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from dags import failures
+
+    told = tmp_path / "told.json"
+    script = f"import sys, pathlib; pathlib.Path({str(told)!r}).write_text(sys.stdin.read())"
+    (tmp_path / "page.py").write_text(script)
+    (tmp_path / "services" / "logs").mkdir(parents=True)
+    monkeypatch.setenv("MIDSTREAM_HOME", str(tmp_path))
+    monkeypatch.setenv("MIDSTREAM_ON_FAILURE", f"{sys.executable} {tmp_path / 'page.py'}")
+    task = SimpleNamespace(dag_id="migrate", task_id="watch", run_id="manual__1")
+    run = SimpleNamespace(triggering_user_name="admin")
+    failures.note({"ti": task, "dag_run": run, "exception": ValueError("aborted")})
+    (line,) = (tmp_path / "services" / "logs" / "failures.log").read_text().splitlines()
+    found = json.loads(line)
+    assert json.loads(told.read_text()) == found
+    assert (found["dag"], found["task"], found["by"]) == ("migrate", "watch", "admin")
+    assert found["error"] == "aborted"
