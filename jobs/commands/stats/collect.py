@@ -8,6 +8,7 @@ import typer
 from jobs import show
 from jobs.commands.run import JobFile
 from jobs.errors import InputError
+from jobs.spark import DRIVER_JVM
 
 Since = Annotated[
     str | None,
@@ -69,7 +70,11 @@ def collect(
     )
 
 
-SETTINGS: dict[str, str | int] = {"spark.driver.memory": "1g"}
+SETTINGS: dict[str, str | int] = {
+    "spark.driver.memory": "1g",
+    # Such a session lives for seconds: the optimising compiler would take as long as it saves.
+    "spark.driver.extraJavaOptions": f"{DRIVER_JVM} -XX:TieredStopAtLevel=1",
+}
 """Of a session that gathers: what it holds are counts, not tuples."""
 
 
