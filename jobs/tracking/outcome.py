@@ -18,6 +18,9 @@ BATCHES = 10
 LENGTHS = {"moving-state": "T_MS", "parallel-track": "T_PT", "background": "T_BG"}
 """What the length of a migration is called, by its strategy."""
 
+STOPS = "moving-state"
+"""All of it happens at one boundary: it lasts as long as nothing comes out."""
+
 
 def outcome(job: Job, watched: Watched, record: Record, decision: Decision) -> dict[str, float]:
     """Its figures; of one that was not carried out there are none."""
@@ -30,12 +33,12 @@ def outcome(job: Job, watched: Watched, record: Record, decision: Decision) -> d
     )
     before = [batch for batch in found if batch["batch"] < first.batch]
     after = [batch for batch in found if batch["batch"] >= done.batch]
-    seconds = (done.at - first.at) / SECOND
-    length = LENGTHS.get(record.request.strategy, "T")
+    silence = _silence(found, first.batch, done.batch, job.trigger.total_seconds())
+    strategy = record.request.strategy
     return {
         "migration_seconds": (done.at - record.request.at) / SECOND,
-        length: seconds,
-        "silence_seconds": _silence(found, first.batch, done.batch, job.trigger.total_seconds()),
+        LENGTHS[strategy]: silence if strategy == STOPS else (done.at - first.at) / SECOND,
+        "silence_seconds": silence,
         **_gain(before, after, decision),
     }
 
