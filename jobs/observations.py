@@ -67,7 +67,9 @@ def see(job: Job, task: Task, running: Plan, costs: UnitCosts) -> Seen:
     for row in store.rows(OPERATORS, windows):
         states[row["window_start"]][row["operator"]] = row["state_rows"]
     glimpses = tuple(
-        Glimpse(window, look([window]).workload, batches[window.start], states[window.start])
+        Glimpse(
+            window, look([window]).workload, batches.get(window.start, {}), states[window.start]
+        )
         for window in windows
     )
     settled = frozenset(_settled(store, good, windows[0], running))

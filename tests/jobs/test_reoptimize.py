@@ -45,6 +45,7 @@ def staged(
     )
     stack.callback(engine.close)
     stage = Stage(path, engine, capsys)
+    windows.price(storage(stage))
     stage.batches()
     stack.enter_context(lease(storage(stage)))
     return stage
