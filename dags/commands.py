@@ -62,11 +62,11 @@ def midstream(*words: str, by: str = "", fine: tuple[int, ...] = (0,)) -> Answer
     for line in filter(str.strip, err.splitlines()):
         log.info("  %s", line)
     answer = Answer(process.returncode, _json(out))
-    if answer.code in fine:
+    if answer.code in fine and answer.data is not None:
         return answer
     if answer.code in (2, 3):
         raise RefusedError(answer.problem)
-    raise CommandError(answer.problem if answer.data else err[-2000:] or answer.problem)
+    raise CommandError(answer.problem if answer.data else (err or out)[-2000:] or answer.problem)
 
 
 def asker() -> str:

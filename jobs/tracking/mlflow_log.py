@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 PARENT = "mlflow.parentRunId"
 NAME = "mlflow.runName"
 
-PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
-"""MLflow's own defaults wait for minutes."""
+MANNERS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+"""MLflow's own defaults wait for minutes, and print on standard output."""
 
 LONGEST = 500
 """Characters of a parameter."""
@@ -56,7 +60,7 @@ class Log:
     @classmethod
     def of(cls, uri: str, job: str) -> "Log":
         """The experiment of that job, made if it is not there."""
-        for name, value in PATIENCE.items():
+        for name, value in MANNERS.items():
             os.environ.setdefault(name, value)
         from mlflow import MlflowClient
 

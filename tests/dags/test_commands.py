@@ -32,6 +32,9 @@ def test_what_may_go_better_the_next_time(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(commands, "MIDSTREAM", str(broken))
     with pytest.raises(commands.CommandError, match="no memory"):
         commands.midstream("status", "job.yaml")
+    broken.write_text("#!/bin/sh\necho not JSON\n")
+    with pytest.raises(commands.CommandError, match="not JSON"):
+        commands.midstream("status", "job.yaml")
 
 
 def test_a_failure_is_written_down_and_somebody_is_told(
