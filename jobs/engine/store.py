@@ -347,7 +347,9 @@ class MemoryStore:
 
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
         kept = self._tables[table]
-        rows = pa.concat_tables(self._data[file.path] for file in files)
+        names = kept.schema.names
+        parts = (self._with_until(self._data[file.path], file) for file in files)
+        rows = pa.concat_tables([part.select(names) for part in parts])
         merged = self.put(table, rows, files[0].until, name)
         kept.files = [file for file in kept.files if file not in files] + [merged]
 
