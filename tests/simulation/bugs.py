@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 
-from jobs.engine import lower, microbatch, statements
+from jobs.engine import lower, microbatch, migrator, statements
 from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.ingest import ALWAYS
 from jobs.engine.microbatch import Engine
-from jobs.engine.migrator import Migration, Migrator
+from jobs.engine.migrator import Migration, Migrator, Turn
 from jobs.engine.progress import Decision, decided
+from jobs.engine.rebuild import Slice, statement
+from jobs.engine.requests import Request
 from jobs.engine.statements import Split
 from jobs.engine.states import States
 from jobs.engine.store import File, MemoryStore, Store
+from optimizer.migration.matching import States as Kept
+from optimizer.plan import Plan
 from tests.simulation.queries import UNIT
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -174,7 +179,95 @@ def a_failing_command_is_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Migrator, "_cut_over", hasty)
 
 
+def an_aborted_plan_runs(patch: pytest.MonkeyPatch) -> None:
+    """A migration that is aborted leaves its plan behind."""
+    real = Migrator.turn
+
+    def turn(self: Migrator, number: int, progress: Any, plans: Any, partial: Any) -> Turn:
+        m, made = self.migration, real(self, number, progress, plans, partial)
+        if m is None or not any(e.phase == "aborted" for e in made.events):
+            return made
+        coming = migrator._plan(m.request, plans)
+        return replace(made, plans={**plans, m.request.query: coming})
+
+    patch.setattr(Migrator, "turn", turn)
+
+
+def a_restart_forgets_a_hold(patch: pytest.MonkeyPatch) -> None:
+    """That a migration is to wait is known only to the process that was told."""
+    real = Migrator._hold
+
+    def hold(self: Migrator, request: Request) -> None:
+        if request.id not in self._phases:
+            real(self, request)
+
+    patch.setattr(Migrator, "_hold", hold)
+
+
+def slices_overlap(patch: pytest.MonkeyPatch) -> None:
+    """Each slice of a state has what those before it have."""
+    real = Migrator._fill
+
+    def fill(self: Migrator, m: Migration, plans: Any, at: int, only: Slice | None) -> None:
+        real(self, m, plans, at, only and replace(only, start=ALWAYS))
+
+    patch.setattr(Migrator, "_fill", fill)
+
+
+def a_fill_reads_what_is_younger(patch: pytest.MonkeyPatch) -> None:
+    """It takes in what the batches after its boundary have brought, which is there already."""
+    patch.setattr(
+        "jobs.engine.migrator.statement",
+        lambda made, boundary, *rest: statement(made, boundary + 1, *rest),
+    )
+
+
+def a_fill_stops_early(patch: pytest.MonkeyPatch) -> None:
+    """The youngest slice of a state is left out."""
+    real = Migrator._sliced
+
+    def sliced(self: Migrator, m: Migration, here: Any) -> Migration:
+        made = real(self, m, here)
+        return replace(made, slices=(made.slices or ())[:-1])
+
+    patch.setattr(Migrator, "_sliced", sliced)
+
+
+def a_part_is_taken_for_the_whole(patch: pytest.MonkeyPatch) -> None:
+    """A state that holds what one query needs serves another."""
+    real = migrator.context_of
+    patch.setattr(migrator, "context_of", lambda *arguments: replace(real(*arguments), partial={}))
+
+
+def a_part_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """The first batch after a cut-over remembers no more which states are filled in part."""
+    patch.setattr(migrator, "still_partial", lambda *_: {})
+
+
+def the_first_query_decides(patch: pytest.MonkeyPatch) -> None:
+    """A state that queries share is kept for as long as the first of them needs it."""
+    lowered = lower.lower
+
+    def selfish(plans: Mapping[str, Plan], *rest: Any) -> lower.Program:
+        kept: dict[str, int] = {}
+        for plan in plans.values():
+            kept = {**Kept.of(plan).retention, **kept}
+        program = lowered(plans, *rest)
+        operators = (replace(o, retention=kept.get(o.key, o.retention)) for o in program.operators)
+        return replace(program, operators=tuple(operators))
+
+    patch.setattr("jobs.engine.microbatch.lower", selfish)
+
+
 MIGRATION_BUGS: tuple[Plant, ...] = (
+    an_aborted_plan_runs,
+    a_restart_forgets_a_hold,
+    slices_overlap,
+    a_fill_reads_what_is_younger,
+    a_fill_stops_early,
+    a_part_is_taken_for_the_whole,
+    a_part_is_forgotten,
+    the_first_query_decides,
     what_an_attempt_left_is_kept,
     both_plans_run_too_briefly,
     the_old_plan_puts_out_everything,

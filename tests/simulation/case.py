@@ -12,12 +12,38 @@ from jobs.engine.requests import Request
 from optimizer.query import Stream
 from tests.simulation import plans, queries, wishes
 from tests.simulation.faults import At
-from tests.simulation.queries import UNIT, Limits
+from tests.simulation.queries import UNIT, Asked, Limits
 
 HOUR = 3_600_000_000
 
-ROWS = {1: 60, 2: 40, 3: 20, 4: 12, 5: 8}
-"""How many tuples a stream has at most, by the number of inputs: even a cross product is small."""
+
+@dataclass(frozen=True)
+class Density:
+    """How much the streams deliver, and how much of it can meet."""
+
+    rows: Mapping[int, range]
+    """How many tuples a stream has, by the number of inputs: even a cross product is small."""
+    batches: range
+    speeds: range
+    """How far a batch moves on, in units: the slower, the more batches meet in a window."""
+    keys: tuple[int, ...]
+    """How many values a column has."""
+    steady: int
+    """How many streams start in time for one that may start late."""
+    buckets: tuple[int, ...]
+    """How wide, in units, the partitions of the states are."""
+
+
+SPARSE = Density(
+    {1: range(61), 2: range(41), 3: range(21), 4: range(13), 5: range(9)},
+    range(2, 8), range(1, 9), (1, 2, 4, 8), 3, (1, 3, 10, 40),
+)  # fmt: skip
+
+DENSE = Density(
+    {2: range(30, 81), 3: range(20, 46), 4: range(15, 31), 5: range(10, 17)},
+    range(5, 11), range(1, 4), (2, 3, 4), 12, (1, 2, 4, 10),
+)  # fmt: skip
+"""For migrations: what they move and rebuild must be there, and be needed afterwards."""
 
 
 @dataclass(frozen=True)
@@ -65,28 +91,23 @@ class Case:
 
 def draw(seed: int, *, migrations: bool = False) -> Case:
     """The case of that seed; with migrations, its plans change while it runs."""
-    r = Random(seed)
+    r, density = Random(seed), DENSE if migrations else SPARSE
     streams = [queries.stream(r, f"s{i}") for i in range(1, r.randrange(1, 5) + 1)]
-    asked = {"q0": queries.ask(r, streams)}
-    while migrations and len(asked["q0"].query.inputs) == 1:
-        asked["q0"] = queries.ask(r, streams)
-    if r.random() < 0.4:
-        asked["q1"] = queries.like(r, asked["q0"]) if r.random() < 0.6 else queries.ask(r, streams)
-        if migrations:
-            asked["q1"] = replace(asked["q1"], query=queries.laxer(r, asked["q1"].query))
-    job = Job(
-        f"seed{seed}",
-        {stream.name: _ingest(r, stream) for stream in streams},
-        {name: plans.plan(r, one.query) for name, one in asked.items()},
-        bucket=r.choice([UNIT, 3 * UNIT, 10 * UNIT, 40 * UNIT]),
-    )
-    most = ROWS[max(len(one.query.inputs) for one in asked.values())]
+    sharing = migrations and r.random() < 0.2
+    think = plans.tidy if migrations and r.random() < 0.65 else plans.plan
+    asked = _changing(r, streams, sharing=sharing) if migrations else _asked(r, streams)
+    ingests = {stream.name: _ingest(r, stream) for stream in streams}
+    begin = {name: think(r, one.query) for name, one in asked.items()}
+    ideas: list[wishes.Idea] = []
+    if sharing:
+        begin, ideas = wishes.ploy(r, {name: one.query for name, one in asked.items()})
+    job = Job(f"seed{seed}", ingests, begin, bucket=UNIT * r.choice(density.buckets))
     began = r.choice([0, 1_700_000_000_000_000])
     limits = {name: one.limits for name, one in asked.items()}
+    batches = _batches(r, job, began, density)
     if not migrations:
-        return Case(seed, job, limits, began, _batches(r, job, began, most, r.randrange(2, 8)))
-    batches = _batches(r, job, began, 2 * most, r.randrange(3, 10))
-    asked_for = tuple(wishes.wish(r, job, batches))
+        return Case(seed, job, limits, began, batches)
+    asked_for = tuple(wishes.wish(r, job, batches, think, ideas))
     return Case(seed, job, limits, began, asked_for, r.choice(wishes.PACES))
 
 
@@ -105,6 +126,27 @@ def relation(stream: Stream, rows: Sequence[Row]) -> pa.Table:
 # --- drawing -------------------------------------------------------------------------------------
 
 
+def _asked(r: Random, streams: Sequence[Stream]) -> dict[str, Asked]:
+    asked = {"q0": queries.ask(r, streams)}
+    if r.random() < 0.4:
+        alike = r.random() < 0.6
+        asked["q1"] = queries.like(r, asked["q0"]) if alike else queries.ask(r, streams)
+    return asked
+
+
+def _changing(r: Random, streams: Sequence[Stream], *, sharing: bool) -> dict[str, Asked]:
+    """Queries whose plans are to change; if they are to share, two that differ by selects alone."""
+    asked = _asked(r, streams)
+    while wishes.is_dull(r, asked["q0"].query, sharing=sharing):
+        asked = _asked(r, streams)
+    if sharing:
+        asked["q1"] = queries.like(r, asked["q0"], wider_by=[0])
+    if "q1" in asked:
+        query = queries.laxer(r, asked["q1"].query, lost=0.8 if sharing else 0.2)
+        asked["q1"] = replace(asked["q1"], query=query)
+    return asked
+
+
 def _ingest(r: Random, stream: Stream) -> Ingest:
     return Ingest(
         stream,
@@ -114,10 +156,11 @@ def _ingest(r: Random, stream: Stream) -> Ingest:
     )
 
 
-def _batches(r: Random, job: Job, began: int, most: int, count: int) -> tuple[Batch, ...]:
-    speed = r.randrange(1, 9)
+def _batches(r: Random, job: Job, began: int, density: Density) -> tuple[Batch, ...]:
+    count, speed = r.choice(density.batches), r.choice(density.speeds)
+    tuples = density.rows[max(len(plan.query.inputs) for plan in job.plans.values())]
     arrivals = {
-        name: list(_arrivals(r, ingest, began, (count, speed, most)))
+        name: list(_arrivals(r, ingest, began, (count, speed, tuples), density))
         for name, ingest in job.streams.items()
     }
     trouble = r.choice([0.0, 0.3, 0.6])
@@ -134,16 +177,16 @@ def _batches(r: Random, job: Job, began: int, most: int, count: int) -> tuple[Ba
 
 
 def _arrivals(
-    r: Random, ingest: Ingest, began: int, scale: tuple[int, int, int]
+    r: Random, ingest: Ingest, began: int, scale: tuple[int, int, range], density: Density
 ) -> Iterator[tuple[int, Row]]:
     """A stream's rows and the batches that bring them; it may start late, stop early, or burst."""
-    count, speed, most = scale
-    first = r.choice([0, 0, 0, r.randrange(count)])
-    last = r.choice([count - 1, count - 1, r.randrange(first, count)])
-    disorder, keys = r.randrange(10), r.choice([1, 2, 4, 8])
+    count, speed, tuples = scale
+    first = r.choice([0] * density.steady + [r.randrange(count)])
+    last = r.choice([count - 1] * (density.steady - 1) + [r.randrange(first, count)])
+    disorder, keys = r.randrange(10), r.choice(density.keys)
     mishaps, bursts = r.choice([0, 0, 0.1]), r.random() < 0.3
     busy = r.randrange(first, last + 1)
-    for _ in range(r.randrange(most + 1)):
+    for _ in range(r.choice(tuples)):
         batch = busy if bursts and r.random() < 0.5 else r.randrange(first, last + 1)
         time = began + UNIT * (batch * speed + r.randrange(speed) - r.randrange(disorder + 1))
         if r.random() < 0.1:

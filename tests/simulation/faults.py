@@ -6,6 +6,7 @@ from fnmatch import fnmatch
 
 import pyarrow as pa
 
+from jobs.engine.progress import PROGRESS
 from jobs.engine.store import BATCHES, File, MemoryStore
 
 
@@ -52,6 +53,8 @@ class FaultyStore(MemoryStore):
     """A store in memory whose caller may die before or after anything it does."""
 
     event: Callable[[str], None] = lambda _: None
+    filled: set[tuple[str, int | None]] = field(default_factory=set)
+    """Partitions of states that a fill has written to after the last batch was done."""
 
     def create(self, table: str, schema: pa.Schema) -> None:
         self.event(f"before creating {table}")
@@ -64,6 +67,10 @@ class FaultyStore(MemoryStore):
     def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
         self.event(f"written to {table}, before the commit")
         super().commit(table, files, batch, writer)
+        if table == PROGRESS:
+            self.filled.clear()
+        elif writer != BATCHES:
+            self.filled |= {(table, file.until) for file in files}
         self.event(f"committed to {table}, unbeknown to the engine")
 
     def purge(self, table: str, cutoff: int) -> None:

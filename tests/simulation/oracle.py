@@ -5,14 +5,16 @@ from the query itself and from its windows as they were written.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 
 import duckdb
 import pyarrow as pa
 
 from jobs.engine.ingest import Ingest
+from optimizer.plan import Node, applied_by, walk
 from optimizer.query import RESULT, WINDOW_END, WINDOW_START, Aggregate, ColumnRef, Grouping, Query
 from tests.simulation.case import Case, Row, relation
 from tests.simulation.queries import Limits
@@ -103,23 +105,15 @@ def _watermark(
 
 def results(case: Case, name: str, made: Accounts) -> pa.Table:
     """All that a query puts out until the last batch's watermark."""
-    query = case.job.plans[name].query
-    connection = _connection()
-    for stream, ingest in case.job.streams.items():
-        connection.register(stream, relation(ingest.stream, made.streams[stream].accepted))
-    text = sql(query, case.limits[name], made.watermark)
-    return connection.sql(text).to_arrow_table()
+    text = sql(case.job.plans[name].query, case.limits[name], made.watermark)
+    return _database(case, made).sql(text).to_arrow_table()
 
 
 def sql(query: Query, limits: Limits, watermark: int | None) -> str:
     """A query as one DuckDB statement over whole streams."""
     sources = ", ".join(f'"{stream.name}" AS {alias}' for alias, stream in query.inputs)
     conditions = [f"({predicate})" for predicate in query.predicates]
-    conditions += [
-        f"epoch_us({query.event_times[newer]}) - epoch_us({query.event_times[older]}) <= {limit}"
-        for (newer, older), limit in limits.items()
-    ]
-    where = " AND ".join(conditions) or "TRUE"
+    where = " AND ".join([*conditions, *_within(query, limits, query.aliases)]) or "TRUE"
     if query.grouping is None:
         columns = ", ".join(f"{o.expression} AS {o.name}" for o in query.output)
         return f"SELECT {columns} FROM {sources} WHERE {where}"
@@ -131,11 +125,42 @@ def sql(query: Query, limits: Limits, watermark: int | None) -> str:
     return f"SELECT {outputs} FROM ({grouped}) WHERE {closed}"
 
 
+def content(case: Case, name: str, node: Node, accepted: Accounts) -> pa.Table:
+    """All rows that an operator of joined tuples has ever made, under the names of its columns."""
+    query = case.job.plans[name].query
+    inputs = [(alias, stream.name) for alias, stream in query.inputs if alias in node.aliases]
+    columns = ", ".join(f'{column} AS "{column}"' for column in node.columns)
+    sources = ", ".join(f'"{stream}" AS {alias}' for alias, stream in inputs)
+    conditions = [f"({p})" for below in walk(node) for p in applied_by(below)]
+    conditions += _within(query, _closed(case.limits[name], query.aliases), node.aliases)
+    where = " AND ".join(conditions) or "TRUE"
+    text = f"SELECT {columns} FROM {sources} WHERE {where}"
+    return _database(case, accepted).sql(text).to_arrow_table()
+
+
 def wait(query: Query) -> int:
     """How much newer than the tuple that decides the window any of its partners may be."""
     assert query.grouping is not None
     alias = query.grouping.time.alias
     return max([0, *(query.bounds[other, alias] for other in query.aliases if other != alias)])
+
+
+def _within(query: Query, limits: Limits, aliases: Collection[str]) -> list[str]:
+    return [
+        f"epoch_us({query.event_times[newer]}) - epoch_us({query.event_times[older]}) <= {limit}"
+        for (newer, older), limit in limits.items()
+        if newer in aliases and older in aliases
+    ]
+
+
+def _closed(limits: Limits, aliases: Sequence[str]) -> Limits:
+    """What the limits say of two inputs by way of others, too."""
+    known = dict(limits)
+    for via, newer, older in product(aliases, repeat=3):
+        if len({via, newer, older}) == 3 and {(newer, via), (via, older)} <= known.keys():
+            around = known[newer, via] + known[via, older]
+            known[newer, older] = min(around, known.get((newer, older), around))
+    return known
 
 
 def _grouped(query: Query, grouping: Grouping, sources: str, where: str) -> str:
@@ -166,6 +191,14 @@ def _aggregate(one: Aggregate, column: Callable[[ColumnRef], str]) -> str:
     if one.condition is not None:
         text += f" FILTER (WHERE {one.condition.sql(column)})"
     return f"CAST({text} AS BIGINT)" if one.function == "sum" else text
+
+
+def _database(case: Case, accepted: Accounts) -> duckdb.DuckDBPyConnection:
+    """All accepted input, a table a stream."""
+    connection = _connection()
+    for stream, ingest in case.job.streams.items():
+        connection.register(stream, relation(ingest.stream, accepted.streams[stream].accepted))
+    return connection
 
 
 @cache

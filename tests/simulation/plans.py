@@ -1,6 +1,7 @@
 """Random plans of a query: any tree, any probe orders, selects at the source or further up."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 
 from optimizer.plan import (
@@ -17,6 +18,7 @@ from optimizer.plan import (
     Source,
     Tree,
     applied_by,
+    build,
     combine,
     still_needed,
     walk,
@@ -27,42 +29,73 @@ Waiting = tuple[Predicate, ...]
 """Selects that no operator has applied yet."""
 
 
+@dataclass(frozen=True)
+class Habits:
+    """How often something is done in a plan."""
+
+    prune: float = 0.8
+    """Columns that nobody needs are dropped after an operator."""
+    wait: tuple[float, float] = (0.3, 0.5)
+    """A select is not applied at its source, nor above a join."""
+
+
 def plan(r: Random, query: Query) -> Plan:
     """Any plan of it."""
-    node, waiting = _grow(r, query, _tree(r, query, list(query.aliases)))
+    return _grown(r, query, _tree(r, query, list(query.aliases)), Habits())
+
+
+def _grown(r: Random, query: Query, tree: Tree, habits: Habits) -> Plan:
+    node, waiting = _grow(r, query, tree, habits)
     node = _pruned(query, _selected(node, waiting), ())
     if query.grouping is not None:
         node = GroupBy(node, query.grouping)
     return Plan(query, Emit(node, query.output))
 
 
-def _tree(r: Random, query: Query, aliases: list[str]) -> Tree:
+def tidy(r: Random, query: Query) -> Plan:
+    """One whose inputs are mostly what any tidy plan makes of them: only the joins differ."""
+    return build(query, _tree(r, query, list(query.aliases), combining=0.1))
+
+
+def rigid(r: Random, query: Query, *, turned: bool, late: bool) -> Plan:
+    """One that keeps every column: of queries alike, the states differ by their selects alone."""
+    first, *others = map(Leaf, query.aliases[::-1] if turned else query.aliases)
+    tree: Tree = first
+    for leaf in others:
+        tree = Branch((tree, leaf))
+    return _grown(r, query, tree, Habits(prune=0, wait=(1, 1) if late else (0, 0)))
+
+
+def _tree(r: Random, query: Query, aliases: list[str], combining: float = 0.4) -> Tree:
     if len(aliases) == 1:
-        return Leaf(aliases[0], combined=query.grouping is not None and r.random() < 0.4)
+        return Leaf(aliases[0], combined=query.grouping is not None and r.random() < combining)
     mixed = r.sample(aliases, len(aliases))
     cuts = sorted(r.sample(range(1, len(mixed)), r.randrange(1, len(mixed))))
     groups = [mixed[i:j] for i, j in zip([0, *cuts], [*cuts, len(mixed)], strict=True)]
     count = len(groups)
     orders = (r.sample([o for o in range(count) if o != i], count - 1) for i in range(count))
-    return Branch(tuple(_tree(r, query, group) for group in groups), tuple(map(tuple, orders)))
+    parts = tuple(_tree(r, query, group, combining) for group in groups)
+    return Branch(parts, tuple(map(tuple, orders)))
 
 
-def _grow(r: Random, query: Query, tree: Tree) -> tuple[Node, Waiting]:
-    return _leaf(r, query, tree) if isinstance(tree, Leaf) else _branch(r, query, tree)
+def _grow(r: Random, query: Query, tree: Tree, habits: Habits) -> tuple[Node, Waiting]:
+    if isinstance(tree, Leaf):
+        return _leaf(r, query, tree, habits)
+    return _branch(r, query, tree, habits)
 
 
-def _leaf(r: Random, query: Query, leaf: Leaf) -> tuple[Node, Waiting]:
+def _leaf(r: Random, query: Query, leaf: Leaf, habits: Habits) -> tuple[Node, Waiting]:
     selects = query.selects(leaf.alias)
-    waiting = () if leaf.combined else tuple(p for p in selects if r.random() < 0.3)
+    waiting = () if leaf.combined else tuple(p for p in selects if r.random() < habits.wait[0])
     source = Source(leaf.alias, query.streams[leaf.alias])
     node = _selected(source, tuple(p for p in selects if p not in waiting))
     if leaf.combined:
         return combine(query, _pruned(query, node, ())), ()
-    return _pruned(query, node, waiting) if r.random() < 0.8 else node, waiting
+    return _pruned(query, node, waiting) if r.random() < habits.prune else node, waiting
 
 
-def _branch(r: Random, query: Query, branch: Branch) -> tuple[Node, Waiting]:
-    grown = [_grow(r, query, part) for part in branch.parts]
+def _branch(r: Random, query: Query, branch: Branch, habits: Habits) -> tuple[Node, Waiting]:
+    grown = [_grow(r, query, part, habits) for part in branch.parts]
     parts = tuple(node for node, _ in grown)
     below = tuple(predicate for _, waiting in grown for predicate in waiting)
     inside = {alias: i for i, part in enumerate(parts) for alias in part.aliases}
@@ -73,9 +106,9 @@ def _branch(r: Random, query: Query, branch: Branch) -> tuple[Node, Waiting]:
     )
     aliases = [alias for alias in query.aliases if alias in inside]
     join = Join(parts, predicates, query.bounds.restrict(aliases), branch.orders)
-    waiting = tuple(p for p in below if r.random() < 0.5)
+    waiting = tuple(p for p in below if r.random() < habits.wait[1])
     node = _selected(join, tuple(p for p in below if p not in waiting))
-    return _pruned(query, node, waiting) if r.random() < 0.8 else node, waiting
+    return _pruned(query, node, waiting) if r.random() < habits.prune else node, waiting
 
 
 def _selected(node: Node, predicates: Waiting) -> Node:

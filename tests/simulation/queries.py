@@ -61,11 +61,11 @@ def ask(r: Random, streams: Sequence[Stream], aliases: str = "abcde") -> Asked:
     return Asked(query, limits)
 
 
-def like(r: Random, asked: Asked) -> Asked:
+def like(r: Random, asked: Asked, wider_by: Sequence[int] = (0, 0, 0, 4 * UNIT)) -> Asked:
     """The same query under other names, perhaps with wider windows or another output."""
     query = asked.query
     names = {alias: f"{alias}{alias}" for alias in query.aliases}
-    wider = {pair: r.choice([0, 0, 0, 4 * UNIT]) for pair in asked.limits}
+    wider = {pair: r.choice(wider_by) for pair in asked.limits}
     limits = {(names[i], names[j]): limit + wider[i, j] for (i, j), limit in asked.limits.items()}
     aliases = list(names.values())
     grouping = _renamed(query.grouping, names)
@@ -79,9 +79,9 @@ def like(r: Random, asked: Asked) -> Asked:
     return Asked(Query(inputs, predicates, close(aliases, limits), output, grouping), limits)
 
 
-def laxer(r: Random, query: Query) -> Query:
+def laxer(r: Random, query: Query, lost: float = 0.2) -> Query:
     """Perhaps with fewer selects, so that a query alike needs rows that this one does not."""
-    kept = tuple(p for p in query.predicates if len(p.aliases) == 2 or r.random() < 0.8)
+    kept = tuple(p for p in query.predicates if len(p.aliases) == 2 or r.random() >= lost)
     return replace(query, predicates=kept)
 
 

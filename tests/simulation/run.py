@@ -1,22 +1,22 @@
 """Runs a case with the engine's own code and says where it differs from what the oracle says."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json import loads
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine, result_table
-from jobs.engine.progress import DECISIONS, PROGRESS, history, latest
+from jobs.engine.progress import DECISIONS, PROGRESS, Decision, history, latest
 from jobs.engine.requests import MIGRATIONS, REQUESTS, ask
 from jobs.engine.statements import physical
 from jobs.engine.states import table_of
-from jobs.engine.store import BATCH
+from jobs.engine.store import BATCH, UNTIL
 from jobs.engine.upkeep import Limits, tidy
 from optimizer.identity import identity, states
-from optimizer.plan import GroupBy, Join, Node, Plan, from_json, walk
+from optimizer.plan import Combine, GroupBy, Join, Node, Plan, from_json, walk
 from tests.simulation import oracle, promises, wishes
 from tests.simulation.case import Batch, Case, relation
 from tests.simulation.faults import At, Crash, Crashes, FaultyStore
@@ -62,15 +62,19 @@ class Outcome:
 def run(case: Case) -> Outcome:
     """Carry out a case and compare all that it left."""
     simulation = _Simulation(case)
+    differences: list[Difference] = []
     try:
         for number, batch in enumerate(case.batches):
             simulation.carry_out(number, batch)
-        differences = tuple(_differences(case, simulation))
+            if _has_migrated(simulation.store):
+                so_far = replace(case, batches=case.batches[: number + 1])
+                differences += _incomplete(so_far, simulation)
+        differences += _differences(case, simulation)
     except Exception as error:  # noqa: BLE001  # whatever it is, the engine should not have raised it
-        differences = (Difference(f"{type(error).__name__}: {error}"),)
+        differences.append(Difference(f"{type(error).__name__}: {error}"))
     finally:
         simulation.stop()
-    return Outcome(differences, tuple(map(tuple, simulation.events)))
+    return Outcome(tuple(differences), tuple(map(tuple, simulation.events)))
 
 
 class _Simulation:
@@ -89,7 +93,6 @@ class _Simulation:
         """Deliver a batch until it is done."""
         self.now += batch.pause
         self.events.append(self.crashes.trace)
-        self.crashes.plan(None)
         for wish in batch.wishes:
             ask(self.store, wish)
         streams = self._job.streams
@@ -102,6 +105,7 @@ class _Simulation:
             self.stop()
         if batch.again:
             self._attempt(number, inputs, None)
+        self.crashes.plan(None)
         self.events[-1], self.crashes.trace = self.crashes.trace, []
 
     def _attempt(self, number: int, inputs: dict[str, pa.Table], at: At | None) -> bool:
@@ -183,7 +187,6 @@ class _Executor(DuckExecutor):
 
 def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
     store = simulation.store
-    simulation.crashes.plan(None)
     made = history(store)
     if [progress.batch for progress in made] != list(range(len(case.batches))):
         yield Difference(f"batches done: {[progress.batch for progress in made]}")
@@ -200,6 +203,7 @@ def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
             yield Difference(f"the progress miscounts the results of {query}")
     if accounts.watermark is not None:
         yield from _overdue(case, store, accounts.watermark)
+    yield from _incomplete(case, simulation)
     yield from _tables(case, simulation)
     yield from _copies(simulation)
     yield from map(Difference, promises.broken(case, store))
@@ -250,18 +254,61 @@ def _intake(case: Case, store: FaultyStore, accounts: oracle.Accounts) -> Iterat
             )
 
 
+def _has_migrated(store: FaultyStore) -> bool:
+    """Whether the last batch was the first or second of a plan."""
+    return any(event["phase"] == "done" for done in history(store)[-2:] for event in done.events)
+
+
+def _incomplete(case: Case, simulation: _Simulation) -> Iterator[Difference]:
+    """A state that is whole holds each row that may still be needed, once.
+
+    Of tuples that were combined, and of panes, the results have to tell.
+    """
+    store = simulation.store
+    decision, accounts = latest(store), oracle.accounts(case, _clocks(store))
+    assert decision is not None
+    for name, plan in _plans(case, decision).items():
+        for node, keep in _states(plan):
+            key = identity(node).key
+            owner, _ = decision.partial.get(key, ("", 0))
+            if owner == name or any(isinstance(n, Combine | GroupBy) for n in walk(node)):
+                continue
+            physicals = [physical(identity(node), column) for column in node.columns]
+            actual = oracle.bag(store.load(table_of(key)), physicals)
+            expected = oracle.bag(
+                oracle.content(case, name, node, accounts), [str(c) for c in node.columns]
+            )
+            times = [
+                at for at, c in enumerate(node.columns) if c in plan.query.event_times.values()
+            ]
+            since = None if accounts.watermark is None else accounts.watermark - keep
+            yield from _compared(
+                f"state {key} of {name} after batch {len(case.batches) - 1}",
+                _younger(actual, times, since),
+                _younger(expected, times, since),
+            )
+
+
+def _younger(rows: Mapping[tuple[Any, ...], int], times: Sequence[int], since: int | None) -> Bag:
+    """Rows all of whose times are later than that."""
+    return Bag(
+        {
+            row: count
+            for row, count in rows.items()
+            if since is None or all(row[at] > since for at in times)
+        }
+    )
+
+
 def _overdue(case: Case, store: FaultyStore, watermark: int) -> Iterator[Difference]:
     """Rows that no tuple still to come can need, and that yet have outlived their bucket.
 
     What is filled after the last batch waits for the next one to purge it.
     """
-    decision = latest(store)
-    migration = (decision.migration if decision else None) or {"tracked": ()}
-    filling = {table_of(key) for key in migration["tracked"]}
     for table, (node, keep) in _kept(case, store).items():
-        if table in filling or not store.exists(table):
-            continue
-        for row in store.load(table).to_pylist():
+        for row in store.load(table).to_pylist() if store.exists(table) else ():
+            if (table, row[UNTIL]) in store.filled:
+                continue
             time = _needed_from(node, row)
             if time + keep + case.job.bucket <= watermark:
                 yield Difference(f"{table} still has {row}, {keep} past {time}: {watermark}")
@@ -273,7 +320,7 @@ def _kept(case: Case, store: FaultyStore) -> dict[str, tuple[Node, int]]:
     decision = latest(store)
     assert decision is not None
     queries = {name: plan.query for name, plan in case.job.plans.items()}
-    plans = [from_json(query, decision.plans[name]) for name, query in queries.items()]
+    plans = [*_plans(case, decision).values()]
     needed = {f"state/{key}" for plan in plans for key in states(plan.root)}
     if decision.migration is not None:
         request = decision.migration["request"]
@@ -286,6 +333,13 @@ def _kept(case: Case, store: FaultyStore) -> dict[str, tuple[Node, int]]:
             _, known = kept.get(table, (node, 0))
             kept[table] = node, max(keep, known)
     return {table: found for table, found in kept.items() if table in needed}
+
+
+def _plans(case: Case, decision: Decision) -> dict[str, Plan]:
+    """Those that a decision says, for each query."""
+    return {
+        name: from_json(plan.query, decision.plans[name]) for name, plan in case.job.plans.items()
+    }
 
 
 def _states(plan: Plan) -> Iterator[tuple[Node, int]]:

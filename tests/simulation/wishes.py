@@ -1,8 +1,8 @@
 """What is asked of a job while it runs: other plans, and second thoughts; and crashes meanwhile."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from jobs.engine.migrator import mark
 from jobs.engine.requests import ABORT, POSTPONE, RELEASE, Request
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan, PlanError, to_json
+from optimizer.query import Query
 from tests.simulation import plans
 from tests.simulation.faults import At
 from tests.simulation.queries import UNIT
@@ -19,11 +20,24 @@ from tests.simulation.queries import UNIT
 if TYPE_CHECKING:
     from tests.simulation.case import Batch
 
-PACES = (1, 500, 1500, 4000)
-"""A batch takes about 3,000: from all slices of a state between two batches to one at a time."""
+Think = Callable[[Random, Query], Plan]
+"""A plan of a query."""
+
+Idea = tuple[str, Plan]
+"""A query, and the plan that it is to have."""
+
+PACES = (1, 80, 250, 4000)
+"""Of the 3,000 that a batch takes, a fill may have a fifth: all slices of a state between two
+batches, some of them, or one at a time."""
+
+FILLING = ("background", "background", "background", "moving-state", "moving-state")
+"""Strategies that take their chances with what the states hold: asked for more often."""
 
 FAILS = "fails"
 """A command that does."""
+
+NARROW = 4 * UNIT
+"""How much time two tuples need at least to meet now and then."""
 
 POINTS: tuple[At, ...] = (
     "fill:*",
@@ -53,20 +67,56 @@ def hook(command: str, about: Mapping[str, str]) -> None:
 class _Mind:
     """What has been asked so far, and the plans that each query may have had."""
 
-    asked: list[str] = field(default_factory=list)
-    known: dict[str, list[Plan]] = field(default_factory=dict)
+    asked: list[str]
+    known: dict[str, list[Plan]]
+    think: Think
+    """Of another plan."""
+    ideas: list[Idea]
+    """What comes first."""
 
 
-def wish(r: Random, job: Job, batches: Sequence["Batch"]) -> Iterator["Batch"]:
+def is_dull(r: Random, query: Query, *, sharing: bool) -> bool:
+    """Whether little can be told from changing its plans: few states, or nothing that meets."""
+    names = query.aliases
+    widths = [query.bounds[i, j] + query.bounds[j, i] for i in names for j in names if i != j]
+    if min(widths, default=0) < NARROW:
+        return True
+    if sharing:
+        return len(names) == 2 or not any(map(query.selects, names))
+    return len(names) == 2 and r.random() < 0.7
+
+
+def ploy(r: Random, queries: Mapping[str, Query]) -> tuple[dict[str, Plan], list[Idea]]:
+    """Plans to begin with, and what to ask for first, so that one query meets another's part.
+
+    The first moves its selects up: it then has states that nobody else may use, and the second,
+    which lacks some of the selects, wants them.
+    """
+    (one, first), (other, second) = queries.items()
+    turned = r.random() < 0.5
+    begin = {
+        one: plans.rigid(r, first, turned=turned, late=False),
+        other: plans.rigid(r, second, turned=not turned, late=True),
+    }
+    late = plans.rigid(r, first, turned=turned, late=True)
+    return begin, [(one, late), (other, plans.rigid(r, second, turned=turned, late=True))]
+
+
+def wish(
+    r: Random, job: Job, batches: Sequence["Batch"], think: Think, ideas: Sequence[Idea]
+) -> Iterator["Batch"]:
     """The same batches, with requests before some of them, and some more crashes."""
-    mind = _Mind(known={name: [plan] for name, plan in job.plans.items()})
-    eager, doubtful, unlucky = r.choice([0.5, 0.9]), r.choice([0, 0, 0.3]), r.choice([0, 0, 0.3])
-    for batch in batches:
+    mind = _Mind([], {name: [first] for name, first in job.plans.items()}, think, [*ideas])
+    eager, doubtful, unlucky = r.choice([0.3, 0.7]), r.choice([0, 0, 0.3]), r.choice([0, 0, 0.3])
+    first = r.choice([0, 1, 2, 2, 3])
+    for number, batch in enumerate(batches):
         wishes = []
-        chance = eager
+        chance = eager if number >= first else 0
         while r.random() < chance:
-            wishes.append(_migration(r, job, mind))
+            wishes.append(_migration(r, job, mind, number))
             chance = 0.15
+            if wishes[-1].at_batch is not None and r.random() < 0.5:
+                wishes.append(Request(_next(mind, "r"), len(mind.asked), POSTPONE, wishes[-1].id))
         while mind.asked and r.random() < doubtful:
             wishes.append(_second_thought(r, mind))
         crashes = [*batch.crashes]
@@ -75,19 +125,19 @@ def wish(r: Random, job: Job, batches: Sequence["Batch"]) -> Iterator["Batch"]:
         yield replace(batch, wishes=tuple(wishes), crashes=tuple(crashes))
 
 
-def _migration(r: Random, job: Job, mind: _Mind) -> Request:
+def _migration(r: Random, job: Job, mind: _Mind, number: int) -> Request:
     query = r.choice(sorted(job.plans))
-    plan = _plan(r, query, mind)
+    query, plan = mind.ideas.pop(0) if mind.ideas else (query, _plan(r, query, mind))
     request = Request(
         _next(mind),
         len(mind.asked),
         query=query,
         plan=to_json(plan.root),
         base=mark(mind.known[query][-1]) if r.random() < 0.05 else "",
-        strategy=r.choice([*sorted(MIGRATIONS), "background"]),
+        strategy=r.choice([*sorted(MIGRATIONS), *FILLING]),
         proof=r.choice([0, 0, 0, 1, 2]),
         hold=r.random() < 0.07,
-        at_batch=r.randrange(8) if r.random() < 0.1 else None,
+        at_batch=number + r.randrange(4) if r.random() < 0.15 else None,
         limit=UNIT * r.randrange(60) if r.random() < 0.1 else None,
         before=r.choice(["works"] * 12 + [FAILS]),
         after=r.choice(["", FAILS]),
@@ -107,7 +157,7 @@ def _plan(r: Random, name: str, mind: _Mind) -> Plan:
             return Plan(query, plans.mirrored(other.root, query, names))
     if r.random() < 0.2:
         return r.choice(mind.known[name])
-    return plans.plan(r, query)
+    return mind.think(r, query)
 
 
 def _second_thought(r: Random, mind: _Mind) -> Request:
