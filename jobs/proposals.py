@@ -38,9 +38,6 @@ from stats import workloads
 from stats.costs import known
 from stats.store import StatsStore
 
-STALE = 3
-"""Windows that lag by more than so many rounds of gathering are not looked at."""
-
 
 @dataclass(frozen=True)
 class Running:
@@ -249,7 +246,7 @@ class Subject:
 def _seen(running: Running, task: Task) -> Workload:
     """The workload by the last good windows; without recent ones, by the job's own tables."""
     job, stats = running.job, StatsStore.of(local(running.job.storage))
-    batch, lag = job.trigger.total_seconds(), STALE * _micros(job.statistics.every)
+    batch, lag = job.trigger.total_seconds(), _micros(job.statistics.stale)
     since = (running.batches[0]["watermark"] or 0) - lag
     windows = [window for window in stats.good() if window.end > since]
     if not windows:

@@ -36,9 +36,6 @@ from optimizer.workload import UnitCosts
 from stats.costs import known
 from stats.store import StatsStore
 
-STALE = 3
-"""Statistics that lag by more than so many of their rounds say nothing of now."""
-
 ADVICE = "`midstream stats collect` and `midstream stats validate` make them"
 
 HOUR = 3600 * SECOND
@@ -212,8 +209,7 @@ def _obstacles(desk: Desk, query: str, basis: Basis, asked: Asked) -> Iterator[s
     for request in running.waiting(query):
         yield f"migration {request.id} has been asked for already"
     behind = (running.batches[0]["watermark"] or 0) - basis.seen.windows[-1].end
-    rounds = max(job.statistics.every, job.statistics.window) // MICROSECOND
-    if behind > STALE * rounds:
+    if behind > job.statistics.stale // MICROSECOND:
         yield f"no good windows: the newest ended {spell(behind / SECOND)} ago; {ADVICE}"
     if basis.seen.unknown:
         yield f"no window says: {', '.join(basis.seen.unknown)}"

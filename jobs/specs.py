@@ -258,6 +258,11 @@ class Statistics(Model):
     every: PositiveDuration = timedelta(minutes=5)
     keep: PositiveDuration = timedelta(days=30)
 
+    @property
+    def stale(self) -> timedelta:
+        """What ended longer ago says nothing of now; a busy machine gathers a little late."""
+        return max(3 * max(self.every, self.window), timedelta(minutes=5))
+
 
 class Job(Model):
     """A running Spark application, as its file describes it."""

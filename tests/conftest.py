@@ -1,6 +1,7 @@
 """What the tests share: one Spark session a run, and quiet libraries."""
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,10 @@ from pyspark.sql import SparkSession
 
 import jobs  # noqa: F401  # switches telemetry off before any library reads the switches
 from jobs.spark import DRIVER_JVM, session
+
+# PySpark ends a process whose main module has no file: it takes it for a run of its doctests.
+# So are the workers that share out these tests, once Great Expectations looks for Spark Connect.
+vars(sys.modules["__main__"]).setdefault("__file__", __file__)
 
 # How long an example takes says more of the machine than of the code.  Each run at a desk draws
 # other examples; elsewhere the verdict on a commit must not depend on the draw.

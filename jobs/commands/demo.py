@@ -1,191 +1,155 @@
-"""`midstream demo`: an unattended tour of what Midstream does on an example."""
+"""`midstream demo`: a job, its streams that change, and everything that follows from that, live."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import copyfile, rmtree
+from signal import SIGTERM, default_int_handler, signal
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.padding import Padding
-from rich.syntax import Syntax
-from rich.text import Text
 
 from jobs import show
-from jobs.errors import InputError
+from jobs.errors import InputError, MidstreamError
 
 if TYPE_CHECKING:
-    from jobs.commands.comparison import Run
-    from jobs.commands.task import Task
+    from collections.abc import Iterator
+
+    from jobs.demonstration.look import Look
+    from jobs.demonstration.view import View
+    from jobs.services.home import Home
     from jobs.specs import Job
-    from optimizer.cost.dual import Priced
-    from optimizer.plan import Node
-    from optimizer.query import Query
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-QUERY = "terminal"
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What the acts have in common."""
-
-    pictures: Path
-
-    @cached_property
-    def job(self) -> "Job":
-        """The airline."""
-        from jobs.specs import load
-
-        return load(EXAMPLES / "airline.yaml")
-
-    @cached_property
-    def task(self) -> "Task":
-        """Its terminal query, while a snowstorm floods the weather stream."""
-        from jobs.commands.task import from_job
-
-        return from_job(self.job, QUERY, EXAMPLES / f"{QUERY}.yaml")
-
-    @cached_property
-    def written(self) -> "Priced":
-        """The plan in the order of the query's text."""
-        return self.task.price(self.task.start)
-
-    @cached_property
-    def runs(self) -> "list[Run]":
-        """Every strategy's search."""
-        from jobs.commands.optimize import ALL, chosen, timed
-
-        return [timed(name, self.task, None) for name in chosen(ALL)]
-
-    @cached_property
-    def best(self) -> "Run":
-        """What the strategy that the job uses has found."""
-        wanted = self.job.reoptimize.strategy
-        return next(run for run in self.runs if run.found.strategy == wanted)
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "live.yaml"
+DIRECTORY = Path(".midstream/demo")
+EVERY = 1.0
+"""Seconds between two looks."""
 
 
 def demo(
     *,
-    pictures: Annotated[Path, typer.Option(help="Where pictures of plans go.")] = Path(
-        ".midstream/demo"
-    ),
-) -> None:
-    """See on an example what Midstream does: a tour of less than a minute."""
-    if not EXAMPLES.is_dir():
+    directory: Annotated[
+        Path, typer.Option(help="Where everything goes; emptied first.", metavar="DIR")
+    ] = DIRECTORY,
+    end: Annotated[
+        bool,
+        typer.Option(
+            "--exit", envvar="DEMO_EXIT", help="End at once when all is told, without Ctrl-C."
+        ),
+    ] = False,
+    wait: Annotated[float, typer.Option(min=1, help="Give up after so many seconds.")] = 600,
+    json: show.Json = False,
+) -> int:
+    """Watch a job's streams change, the drift noticed, and its plan migrated while it runs."""
+    from jobs import specs
+    from jobs.demonstration.view import View
+
+    file = _prepare(directory)
+    job, view = specs.load(file), View(quiet=json)
+    with _services(directory, job) as home:
+        seen = _watch(job, home, view, monotonic() + wait)
+        right = _report(job, seen, directory, json=json)
+        if not (end or json):
+            _links(home)
+            _until_told()
+    return 0 if right else 1
+
+
+def _prepare(directory: Path) -> Path:
+    """The example's job file in a directory of its own, without what the last time left there."""
+    if not EXAMPLE.is_file():
         raise InputError(
             "the examples are part of the source tree: run this from a checkout", "demo"
         )
-    stage = Stage(pictures)
-    for number, (title, act) in enumerate(ACTS, start=1):
-        show.heading(f"{number}. {title}")
-        act(stage)
+    file = directory / EXAMPLE.name
+    if directory.exists() and any(directory.iterdir()) and not file.exists():
+        raise InputError(f"{directory} holds something else than a demo", "--directory")
+    _stop(directory)
+    rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    copyfile(EXAMPLE, file)
+    return file
 
 
-def near(path: Path) -> Path:
-    """The path as seen from here, where that is shorter."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+def _stop(directory: Path) -> None:
+    from jobs.services.home import Home
+    from jobs.services.manage import stop
+
+    stop(Home.of(directory))
 
 
-# --- acts ----------------------------------------------------------------------------------------
+@contextmanager
+def _services(directory: Path, job: "Job") -> "Iterator[Home]":
+    """Airflow, MLflow and the job, until the demonstration ends."""
+    from jobs.services import manage
+    from jobs.services.home import Home, Settings
+
+    signal(SIGTERM, default_int_handler)  # what ends this ends the services, too
+    home = Home.of(directory)
+    home.make()
+    home.people()
+    ports = (manage.chosen_port(0, ""), manage.chosen_port(0, ""))
+    supervisor = manage.start(home, Settings(*ports, manage.chosen_jobs([job.file])))
+    try:
+        with show.progress("starting Airflow, MLflow and the job") as progress:
+            for well in manage.until_well(home, supervisor, 180):
+                progress(sum(well.values()), len(well))
+        yield home
+    finally:
+        with show.progress("ending everything"):
+            manage.stop(home)
 
 
-def the_job(stage: Stage) -> None:
-    """A file says what streams there are and what is asked of them."""
-    job = stage.job
-    show.plain(
-        f"{near(job.file)} describes {len(job.streams)} streams and {len(job.queries)} queries."
-    )
-    rows = [(Text(name, "cyan"), *_about(job.query(name))) for name in job.queries]
-    show.table(("query", "streams", "on"), rows)
+def _watch(job: "Job", home: "Home", view: "View", until: float) -> "Look":
+    """Tell what happens until the migration is over and measured."""
+    from jobs.demonstration.look import Look, look, news
+    from jobs.demonstration.report import settled
+    from jobs.services.airflow import Airflow
+    from jobs.services.home import ADMIN
+
+    people, _ = home.people()
+    airflow = Airflow(home.settings.airflow, ADMIN, people[ADMIN])
+    seen = Look()
+    with view.open():
+        view.tell(f"{job.job} runs, Airflow and MLflow with it; its streams change in a while")
+        while not settled(seen):
+            if monotonic() > until:
+                raise MidstreamError(f"nothing was migrated in time; see {home.logs}")
+            now = look(job, airflow, seen)
+            for line in news(seen, now):
+                view.tell(line)
+            view.update(now)
+            seen = now
+            sleep(EVERY)
+    return seen
 
 
-def _about(query: "Query") -> tuple[str, str]:
-    """The streams of a query, and what connects them."""
-    streams = ", ".join(f"{stream.name} {alias}" for alias, stream in query.inputs)
-    joins = ", ".join(str(p) for p in query.predicates if len(p.aliases) == 2)
-    return streams, joins
+def _report(job: "Job", seen: "Look", directory: Path, *, json: bool) -> bool:
+    from jobs.demonstration.report import report, tell
+
+    assert seen.decision is not None
+    assert seen.migration is not None
+    with show.progress("computing all results again, in another way"):
+        found = report(job, seen.decision, seen.migration, directory / "pictures")
+    if json:
+        show.as_json(found.to_json())
+    else:
+        tell(found)
+    return found.right
 
 
-def the_query(stage: Stage) -> None:
-    """Spark's SQL, with a window behind each stream."""
-    sql = stage.job.queries[QUERY].sql.rstrip()
-    show.out.print(Padding(Syntax(sql, "sql", background_color="default", word_wrap=True), (0, 2)))
+def _links(home: "Home") -> None:
+    from jobs.services.home import ADMIN
+
+    people, _ = home.people()
+    show.heading("Look around: the job goes on until Ctrl-C")
+    show.plain(f"  Airflow  {home.settings.airflow}\n  MLflow   {home.settings.mlflow}")
+    show.plain(f"  sign in as {ADMIN} with {people[ADMIN]}")
 
 
-def the_plan(stage: Stage) -> None:
-    """What a plan costs in CPU and in memory, operator by operator."""
-    from jobs.commands.explain import draw
-    from optimizer.explain import as_text
-
-    show.tree(as_text(stage.written))
-    draw(
-        stage.written,
-        stage.pictures / "as-written.svg",
-        title=f"{QUERY}, as written",
-        budget=stage.task.budget,
-    )
-
-
-def the_search(stage: Stage) -> None:
-    """Every strategy on the same query under the same budget."""
-    from jobs.commands.comparison import budget_text, front, side_by_side
-
-    show.plain(budget_text(stage.task.budget))
-    side_by_side(stage.runs, stage.task.budget)
-    front(stage.runs, stage.task.budget)
-
-
-def the_change(stage: Stage) -> None:
-    """What moving from one plan to the other means for the states."""
-    from jobs.commands.explain import draw, write
-    from optimizer.identity import states
-    from optimizer.picture import diff
-
-    best = stage.best.found.chosen
-    old, new = states(stage.written.plan.root), states(best.plan.root)
-    show.plain(
-        f"From {stage.written.plan} to {best.plan}, as {stage.best.found.strategy} found it:"
-    )
-    rows = [
-        *((Text("keep", "green"), _state(node), key) for key, node in new.items() if key in old),
-        *((Text("rebuild", "yellow"), _state(n), key) for key, n in new.items() if key not in old),
-        *((Text("drop", "red"), _state(node), key) for key, node in old.items() if key not in new),
-    ]
-    show.table(("", "state of", "identity"), rows)
-    draw(
-        best,
-        stage.pictures / "best.svg",
-        title=f"{QUERY}, {stage.best.found.strategy}",
-        budget=stage.task.budget,
-    )
-    picture = diff(stage.written, best, title=f"{QUERY}: what changes")
-    write(stage.pictures / "change.svg", picture)
-
-
-def _state(node: "Node") -> str:
-    from optimizer.plan import tree_of
-
-    return str(tree_of(node))
-
-
-def the_pictures(stage: Stage) -> None:
-    """Where to look next."""
-    for path in sorted(stage.pictures.glob("*.svg")):
-        show.plain(f"  {path}")
-    show.note(
-        "A job that runs: midstream run docs/examples/orders.yaml --until-caught-up --batches 6, "
-        "then midstream verify. While one runs, midstream migrate changes its plan."
-    )
-
-
-Act = Callable[[Stage], None]
-
-ACTS: Sequence[tuple[str, Act]] = (
-    ("A job", the_job),
-    ("One of its queries", the_query),
-    ("The plan as written, and what it costs", the_plan),
-    ("The search for a better one", the_search),
-    ("What would change", the_change),
-    ("Pictures of the plans", the_pictures),
-)
+def _until_told() -> None:
+    try:
+        while True:
+            sleep(3600)
+    except KeyboardInterrupt:
+        return

@@ -428,13 +428,9 @@ def test_bench_outside_a_checkout(run: Run, monkeypatch: pytest.MonkeyPatch):
     assert "run this from a checkout" in told.err
 
 
-def test_demo(run: Run, tmp_path: Path):
-    told = run("demo", "--pictures", str(tmp_path))
-    assert told.code == 0
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "as-written.svg",
-        "best.svg",
-        "change.svg",
-    }
-    assert "rebuild" in told.out
-    assert "(((f w) c) b)" in told.out
+def test_a_demo_empties_only_what_is_its_own(run: Run, tmp_path: Path):
+    (tmp_path / "precious.txt").write_text("keep me")
+    told = run("demo", "--directory", str(tmp_path))
+    assert told.code == 2
+    assert "something else" in told.err
+    assert (tmp_path / "precious.txt").exists()

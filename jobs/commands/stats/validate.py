@@ -1,7 +1,6 @@
 """`midstream stats validate`: which windows are to be believed, and why the others are not."""
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from itertools import takewhile
 from json import loads
 from pathlib import Path
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from stats.validate import Verdict
 
 SECOND = 1_000_000
-MISSED, PATIENCE = 3, timedelta(minutes=5)
-"""After so many turns without a window that is complete, and so long, what is known is too old."""
 
 Again = Annotated[bool, typer.Option("--again", help="Judge all windows, by today's job file.")]
 Report = Annotated[
@@ -90,8 +87,7 @@ def _delay(job: "Job", store: "StatsStore", now: int) -> "Delay | None":
     since = now
     for batch in takewhile(lambda done: (done["watermark"] or 0) >= due, _newest_first(storage)):
         since = batch["finished"]
-    limit = max(MISSED * job.statistics.every, PATIENCE)
-    return Delay(round((now - since) / SECOND), round(limit.total_seconds()))
+    return Delay(round((now - since) / SECOND), round(job.statistics.stale.total_seconds()))
 
 
 def _newest_first(storage: Path) -> Iterator[dict[str, Any]]:
