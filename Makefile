@@ -9,7 +9,7 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE # with it, every start compiles every module
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check plans lock clean
+.PHONY: help setup demo test loop check plans lock clean
 
 help: ## Show this list
 	@printf '\033[1mMidstream\033[0m changes the plan of a running Spark streaming query, midstream.\n\n'
@@ -21,15 +21,18 @@ setup: $(READY) ## Install everything into .venv, run nothing
 demo: $(READY) ## Run a small job and change its plan while it runs
 	$(BIN)/midstream demo
 
-test: $(READY) ## Run every test
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup
+test: $(READY) ## Run every test but those of the whole loop
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup -m "not services"
+
+loop: $(READY) ## Test the whole loop on the real Airflow and MLflow, one after the other
+	$(BIN)/pytest -m services
 
 check: $(READY) ## Lint, types, import contracts and the tests that need no Spark
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m "not spark"
+	$(BIN)/pytest -q -m "not spark and not services"
 
 plans: $(READY) ## Write the golden plans of tests/plans again
 	$(BIN)/python -m tests.plans

@@ -17,7 +17,7 @@ from stats.store import BATCHES, STREAMS, VERDICTS, StatsStore, Window
 from tests.dags import job
 from tests.dags.services import Up, midstream, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("services")]
+pytestmark = pytest.mark.services
 
 SUBJECT = f"shop / {job.QUERY}"
 
