@@ -4,6 +4,7 @@
 it prints now.
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -19,10 +20,13 @@ EFFORT = re.compile(r" +[\d,]+ +(> )?\d+\.\d m?s\b")
 
 
 def printed(command: str) -> str:
-    """What the command prints, 80 columns wide, without blanks at the ends of lines."""
+    """What the command prints, 90 columns wide, without blanks at the ends of lines.
+
+    That is wide enough for the times of a busy machine, which would fold a name otherwise.
+    """
     told = subprocess.run(
         ["bash", "-c", f"{shlex.quote(sys.executable)} -m jobs.cli {command} 2>&1"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=ROOT, env=os.environ | {"COLUMNS": "90"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "Traceback" not in told.stdout, told.stdout
     return "\n".join(line.rstrip() for line in told.stdout.strip("\n").split("\n")) + "\n"
