@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow.sdk import Param, dag, get_current_context, task, task_group
+from airflow.sdk import dag, get_current_context, task, task_group
 
 from dags import registry
 from dags.commands import RefusedError, midstream, skip, tell
@@ -12,14 +12,13 @@ from dags.news import NEWS, asset
 
 JOBS = registry.jobs()
 STEP = registry.schedule(JOBS.values())
-ALL = "all jobs"
 
 
 @task(retries=2)
 def due(params: dict[str, Any]) -> list[list[str]]:
     """Which jobs' turn it is, each with its file."""
     run = get_current_context()["dag_run"]
-    found = [job for job in JOBS.values() if params["job"] in (ALL, job.name)]
+    found = registry.named(params["job"], JOBS)
     if run.run_type == "scheduled":
         found = registry.due(found, run.run_after, STEP)
     tell("%s", ", ".join(job.name for job in found) or "it is no job's turn")
@@ -77,7 +76,7 @@ def of_job(about: list[str]) -> None:
     default_args=DEFAULTS,
     tags=[*TAGS, "statistics"],
     doc_md=words("gather_statistics"),
-    params={"job": Param(ALL, enum=[ALL, *JOBS], description="Of which job, when by hand.")},
+    params={"job": registry.param("Of which job, when by hand.", JOBS)},
 )
 def gather_statistics() -> None:
     """Collect, validate and publish, a mapped task group a job."""

@@ -9,13 +9,12 @@ from dags.commands import midstream, skip, tell
 from dags.defaults import DEFAULTS, TAGS, words
 
 JOBS = registry.jobs()
-ALL = "all jobs"
 
 
 @task(retries=2)
 def chosen(params: dict[str, Any]) -> list[list[str]]:
     """Whose tables, each job with its file."""
-    return [[job.name, job.file] for job in JOBS.values() if params["job"] in (ALL, job.name)]
+    return [[job.name, job.file] for job in registry.named(params["job"], JOBS)]
 
 
 @task(
@@ -61,7 +60,7 @@ def calibrate(about: list[str], params: dict[str, Any]) -> None:
     tags=[*TAGS, "maintenance"],
     doc_md=words("maintain"),
     params={
-        "job": Param(ALL, enum=[ALL, *JOBS], description="Whose tables, when by hand."),
+        "job": registry.param("Whose tables, when by hand.", JOBS),
         "dry_run": Param(default=False, type="boolean", description="Only say what would be done."),
     },
 )

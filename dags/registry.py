@@ -7,8 +7,13 @@ from datetime import datetime, timedelta
 from math import gcd
 from pathlib import Path
 
+from airflow.sdk import Param
+
 from jobs import specs
 from jobs.errors import MidstreamError
+
+ALL = "all jobs"
+"""What a form offers beside the jobs' names."""
 
 JOBS = "MIDSTREAM_JOBS"
 """The job files, separated as in PATH; `midstream up` sets it."""
@@ -54,6 +59,16 @@ def chosen(subject: str, known: Mapping[str, Known]) -> tuple[Known, str]:
     """The job and the query that a form names."""
     job, _, query = subject.partition(" / ")
     return known[job], query
+
+
+def param(words: str, known: Mapping[str, Known]) -> Param:
+    """A form's choice of one job, or of all."""
+    return Param(ALL, enum=[ALL, *known], description=words)
+
+
+def named(name: str, known: Mapping[str, Known]) -> list[Known]:
+    """The jobs that a form names: one or all."""
+    return [job for job in known.values() if name in (ALL, job.name)]
 
 
 def schedule(known: Iterable[Known]) -> timedelta:

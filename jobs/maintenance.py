@@ -13,10 +13,10 @@ from time import time_ns
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
-from jobs.decisions import DecisionLog
+from jobs.deciding.decisions import DecisionLog
+from jobs.deciding.library import PlanLibrary
 from jobs.engine.layout import local
 from jobs.engine.microbatch import fingerprint
-from jobs.library import PlanLibrary
 from jobs.specs import MICROSECOND, Job
 from stats.store import TABLES, StatsStore, load
 

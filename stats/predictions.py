@@ -32,13 +32,14 @@ class Snapshot(StatsStore):
     def windows(self) -> list[Window]:
         return self._windows
 
-    def rows(self, table: str, windows: Sequence[Window]) -> list[dict[str, Any]]:
+    def rows(self, table: str, windows: Sequence[Window] | None = None) -> list[dict[str, Any]]:
         if table not in self._tables:
             known: dict[int, list[dict[str, Any]]] = {}
             for row in super().rows(table, self._windows):
                 known.setdefault(row["window_start"], []).append(row)
             self._tables[table] = known
-        starts = sorted(window.start for window in windows)
+        wanted = self._windows if windows is None else windows
+        starts = sorted(window.start for window in wanted)
         return [row for start in starts for row in self._tables[table].get(start, ())]
 
 

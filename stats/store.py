@@ -172,8 +172,8 @@ class StatsStore:
         """All rows, or those of a window; none where nothing was ever written."""
         return self._load(table, None if window is None else [window])
 
-    def rows(self, table: str, windows: Sequence[Window]) -> list[dict[str, Any]]:
-        """The rows of some windows, the oldest first, their times in microseconds."""
+    def rows(self, table: str, windows: Sequence[Window] | None = None) -> list[dict[str, Any]]:
+        """The rows of all windows or of some, the oldest first, their times in microseconds."""
         found = self._load(table, windows)
         for name in ("window_start", "window_end"):
             micros = found.column(name).cast(pa.int64())

@@ -296,8 +296,7 @@ def validate(
 
 
 def _judged(store: StatsStore) -> dict[int, str]:
-    verdicts = store.rows(VERDICTS, store.windows())
-    return {row["window_start"]: row["fingerprint"] for row in verdicts}
+    return {row["window_start"]: row["fingerprint"] for row in store.rows(VERDICTS)}
 
 
 def _fingerprints(store: StatsStore) -> dict[int, str]:

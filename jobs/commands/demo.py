@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobs import show
+from jobs.commands.up import start
 from jobs.errors import InputError, MidstreamError
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "live.yaml"
 DIRECTORY = Path(".midstream/demo")
 EVERY = 1.0
 """Seconds between two looks."""
+STARTS = 180.0
+"""Seconds in which everything has started."""
 
 
 def demo(
@@ -86,14 +89,10 @@ def _services(directory: Path, job: "Job") -> "Iterator[Home]":
 
     signal(SIGTERM, default_int_handler)  # what ends this ends the services, too
     home = Home.of(directory)
-    home.make()
     home.people()
     ports = (manage.chosen_port(0, ""), manage.chosen_port(0, ""))
-    supervisor = manage.start(home, Settings(*ports, manage.chosen_jobs([job.file])))
+    start(home, Settings(*ports, manage.chosen_jobs([job.file])), STARTS)
     try:
-        with show.progress("starting Airflow, MLflow and the job") as progress:
-            for well in manage.until_well(home, supervisor, 180):
-                progress(sum(well.values()), len(well))
         yield home
     finally:
         with show.progress("ending everything"):

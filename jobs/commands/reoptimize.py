@@ -13,7 +13,7 @@ from jobs.commands.run import JobFile
 from jobs.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
-    from jobs.decisions import Decision
+    from jobs.deciding.decisions import Decision
     from jobs.specs import Job
 
 SHOWN = 20
@@ -46,9 +46,9 @@ def reoptimize(  # noqa: PLR0913  # options, each by its name
 ) -> int:
     """Decide whether the running plans are still the right ones; if not, ask for a migration."""
     from jobs import specs
+    from jobs.deciding.reoptimization import Asked, answer
+    from jobs.deciding.reoptimization import reoptimize as decide
     from jobs.migrations import user
-    from jobs.reoptimization import Asked, answer
-    from jobs.reoptimization import reoptimize as decide
 
     answers = approve is not None or reject is not None
     _check(force=force, dry_run=dry_run, history=history, answers=(approve, reject))
@@ -153,7 +153,7 @@ def _next(file: Path, one: "Decision") -> None:
 
 
 def _history(job: "Job", query: str | None, *, json: bool) -> int:
-    from jobs.decisions import DecisionLog
+    from jobs.deciding.decisions import DecisionLog
     from jobs.engine.layout import local
 
     found = DecisionLog.of(local(job.storage)).newest(SHOWN)

@@ -1,13 +1,16 @@
 """`midstream up`: the jobs, Airflow and MLflow, kept running until `midstream down`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from jobs import show
 from jobs.errors import InputError
+
+if TYPE_CHECKING:
+    from jobs.services.home import Home, Settings
 
 HOME = Path(".midstream")
 
@@ -45,17 +48,23 @@ def up(  # noqa: PLR0913  # options, each by its name
         manage.chosen_port(mlflow_port, "--mlflow-port"),
         manage.chosen_jobs(files),
     )
-    place.make()
     people, new = place.people()
-    supervisor = manage.start(place, settings)
+    start(place, settings, wait)
+    return _tell(place, json=json, people=people if new else None)
+
+
+def start(home: "Home", settings: "Settings", seconds: float) -> None:
+    """Start the services and wait until all are well; if that fails, none is left."""
+    from jobs.services import manage
+
+    supervisor = manage.start(home, settings)
     try:
-        with show.progress("starting") as progress:
-            for well in manage.until_well(place, supervisor, wait):
+        with show.progress("starting Airflow, MLflow and the jobs") as progress:
+            for well in manage.until_well(home, supervisor, seconds):
                 progress(sum(well.values()), len(well))
     except BaseException:
-        manage.stop(place)
+        manage.stop(home)
         raise
-    return _tell(place, json=json, people=people if new else None)
 
 
 def _tell(place: Any, *, json: bool, people: dict[str, str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """`midstream verify`: whether the results are what the input says they should be."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -10,6 +10,10 @@ from jobs import show
 from jobs.commands.run import JobFile
 from jobs.errors import InputError, RefusedError
 from jobs.words import unknown
+
+if TYPE_CHECKING:
+    from jobs.engine.verify import Verdict
+    from jobs.specs import Job
 
 
 def verify(
@@ -24,18 +28,8 @@ def verify(
     job = specs.load(file)
     if query is not None and query not in job.queries:
         raise InputError(unknown("query", query, job.queries), "--query")
-    from jobs import streaming
-    from jobs.engine.progress import last
-    from jobs.engine.verify import verify as compare
-
-    store = streaming.job_store(job)
-    progress = last(store)
-    if progress.batch < 0:
-        raise RefusedError("there is nothing to verify: the job has not finished a batch yet")
-    names = list(progress.plans) if query is None else [query]
-    queries = {name: job.query(name) for name in names if name in job.queries}
     with show.progress("computing the results again"):
-        verdicts = list(compare(queries, streaming.streams(job), store, progress))
+        batch, verdicts = compared(job, query)
     if json:
         found = [asdict(verdict) for verdict in verdicts]
         show.as_json(found if len(found) != 1 else found[0])
@@ -49,8 +43,23 @@ def verify(
             ],
             right=" ".join(figures),
         )
-        show.note(f"up to batch {progress.batch}")
+        show.note(f"up to batch {batch}")
     return 0 if all(verdict.right for verdict in verdicts) else 1
+
+
+def compared(job: "Job", query: str | None = None) -> "tuple[int, list[Verdict]]":
+    """The results of a query, or of all, up to the last batch, compared with its input's."""
+    from jobs import streaming
+    from jobs.engine.progress import last
+    from jobs.engine.verify import verify as compare
+
+    store = streaming.job_store(job)
+    progress = last(store)
+    if progress.batch < 0:
+        raise RefusedError("there is nothing to verify: the job has not finished a batch yet")
+    names = list(progress.plans) if query is None else [query]
+    queries = {name: job.query(name) for name in names if name in job.queries}
+    return progress.batch, list(compare(queries, streaming.streams(job), store, progress))
 
 
 def _word(*, right: bool) -> Text:

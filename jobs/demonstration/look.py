@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from time import time_ns
 from typing import Any
 
-from jobs.decisions import Decision, DecisionLog
+from jobs.deciding.decisions import Decision, DecisionLog
 from jobs.engine.layout import JobStore, local
 from jobs.errors import RefusedError
 from jobs.migrations import Record, records
@@ -50,8 +50,7 @@ def look(job: Job, airflow: Airflow, before: Look) -> Look:
         seen = replace(before, job=status(job.file, time_ns() // 1000))
     except RefusedError:
         return before
-    stats = StatsStore.of(storage)
-    verdicts = stats.rows(VERDICTS, stats.windows())
+    verdicts = StatsStore.of(storage).rows(VERDICTS)
     with suppress(OSError):
         seen = replace(seen, runs=tuple(airflow.runs()))
     return replace(

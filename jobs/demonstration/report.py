@@ -1,27 +1,28 @@
 """What the demonstration came to: measured from the job's own tables, checked by another route."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from json import dumps
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from jobs import show, streaming
+from jobs import show
 from jobs.commands.explain import draw, write
-from jobs.commands.task import Task, from_job
-from jobs.decisions import Decision
+from jobs.commands.task import Task
+from jobs.commands.verify import compared
+from jobs.deciding.decisions import Decision
 from jobs.demonstration.look import Look
+from jobs.engine.history import History
 from jobs.engine.layout import JobStore, local
-from jobs.engine.progress import Progress, history, last
-from jobs.engine.verify import Verdict, verify
+from jobs.engine.progress import PROGRESS
+from jobs.engine.verify import Verdict
 from jobs.migrations import Record
 from jobs.specs import Job
-from optimizer.cost.dual import price
-from optimizer.estimate import Estimator
+from jobs.status import SECOND
+from jobs.tracking.account import priced, task_of
 from optimizer.identity import states
 from optimizer.picture import diff
-from optimizer.plan import from_json, tree_of
+from optimizer.plan import tree_of
 
 if TYPE_CHECKING:
     from optimizer.cost.dual import Priced
@@ -29,31 +30,26 @@ if TYPE_CHECKING:
 BATCHES = 8
 """Over how many batches the job is measured before a migration, and after it."""
 
-SECOND = 1_000_000
-
 
 @dataclass(frozen=True)
 class Speed:
     """What some batches took."""
 
-    rows: int
-    """Taken in."""
-    ms: float
-    """Of work, by the clock."""
+    throughput: float
+    """Rows taken in for each CPU-second of the job, all its processes counted."""
+    joining: float
+    """Rows taken in for each second that the plan's operators worked."""
     state: int
     """Rows kept after the last one."""
 
     @classmethod
-    def of(cls, batches: Sequence[Progress]) -> "Speed":
+    def of(cls, batches: Sequence[Mapping[str, Any]]) -> "Speed":
         """Of these."""
-        rows = sum(flow.rows for one in batches for flow in one.streams.values())
-        ms = sum(sum(one.ms.values()) for one in batches)
-        return cls(rows, ms, sum(work.state_rows for work in batches[-1].operators.values()))
-
-    @property
-    def throughput(self) -> float:
-        """Rows in a second of work."""
-        return 1000 * self.rows / self.ms
+        rows = sum(flow["rows"] for one in batches for flow in one["streams"].values())
+        cpu = sum(one["cpu"] or 0.0 for one in batches)
+        ms = sum(work["ms"] for one in batches for work in one["operators"].values())
+        state = sum(work["state_rows"] for work in batches[-1]["operators"].values())
+        return cls(rows / cpu, 1000 * rows / ms, state)
 
 
 @dataclass(frozen=True)
@@ -90,8 +86,8 @@ class Report:
             "dropped": list(self.dropped),
             "silence_seconds": self.silence,
             "usual_seconds": self.usual,
-            "throughput": {"before": self.before.throughput, "after": self.after.throughput},
-            "state_rows": {"before": self.before.state, "after": self.after.state},
+            "before": asdict(self.before),
+            "after": asdict(self.after),
             "missing": sum(verdict.missing for verdict in self.verdicts),
             "duplicate": sum(verdict.duplicate for verdict in self.verdicts),
             "wrong": sum(verdict.wrong for verdict in self.verdicts),
@@ -110,46 +106,33 @@ def settled(now: Look) -> bool:
 
 def report(job: Job, decision: Decision, migration: Record, pictures: Path) -> Report:
     """Measure, verify and draw."""
-    store = JobStore(local(job.storage))
-    done = {one.batch: one for one in history(store)}
     first, cut = migration.events[0].batch, migration.event("done").batch
-    gaps = {b: (done[b].finished - done[b - 1].finished) / SECOND for b in done if b - 1 in done}
-    task = _task(job, decision, pictures)
-    old, new = (_priced(task, plan) for plan in (decision.running_plan, decision.chosen_plan))
+    progress = History(JobStore(local(job.storage)), PROGRESS)
+    done = {one["batch"]: one for one in progress.between(first - BATCHES - 1, cut + BATCHES)}
+    gaps = {
+        number: (one["finished"] - done[number - 1]["finished"]) / SECOND
+        for number, one in done.items()
+        if number - 1 in done
+    }
+    task, (_, verdicts) = task_of(job, decision), compared(job)
+    old, new = (priced(task, plan) for plan in (decision.running_plan, decision.chosen_plan))
     before, after = states(old.plan.root), states(new.plan.root)
     return Report(
         decision=decision,
         kept=_named(after, [key for key in after if key in before]),
         rebuilt=_named(after, [key for key in after if key not in before]),
         dropped=_named(before, [key for key in before if key not in after]),
-        silence=max(gaps[b] for b in range(first, cut + 2) if b in gaps),
-        usual=median(gap for b, gap in gaps.items() if b < first),
-        before=Speed.of([done[b] for b in range(first - BATCHES, first) if b in done]),
-        after=Speed.of([done[b] for b in sorted(done) if b > cut][-BATCHES:]),
-        verdicts=tuple(_verified(job)),
+        silence=max(gap for number, gap in gaps.items() if first <= number <= cut + 1),
+        usual=median(gap for number, gap in gaps.items() if number < first),
+        before=Speed.of([one for number, one in done.items() if number in gaps and number < first]),
+        after=Speed.of([one for number, one in done.items() if number > cut]),
+        verdicts=tuple(verdicts),
         pictures=tuple(_drawn(old, new, task, pictures)),
     )
 
 
-def _task(job: Job, decision: Decision, directory: Path) -> Task:
-    """The query under the workload that the decision rests on."""
-    file = directory / "workload.json"
-    write(file, dumps(decision.workload, indent=2))
-    return from_job(job, decision.query, file)
-
-
-def _priced(task: Task, plan: Mapping[str, Any]) -> "Priced":
-    return price(from_json(task.query, plan), Estimator(task.query, task.workload))
-
-
 def _named(found: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(tree_of(found[key])) for key in keys)
-
-
-def _verified(job: Job) -> "Sequence[Verdict]":
-    store = streaming.job_store(job)
-    queries = {name: job.query(name) for name in job.queries}
-    return list(verify(queries, streaming.streams(job), store, last(store)))
 
 
 def _drawn(old: "Priced", new: "Priced", task: Task, directory: Path) -> "Sequence[Path]":
@@ -179,8 +162,9 @@ def tell(found: Report) -> None:
     show.table(
         ("", "before", "after", ""),
         [
-            ("rows in a second of work", *_pair(found, "throughput"), _times(found)),
-            ("rows in state", *_pair(found, "state"), ""),
+            _line("rows a CPU-second of the whole job", found, "throughput"),
+            _line("rows a second of the joins' work", found, "joining"),
+            _line("rows kept in states", found, "state"),
         ],
         right="before after",
     )
@@ -199,9 +183,6 @@ def tell(found: Report) -> None:
         show.plain(f"  {path}")
 
 
-def _pair(found: Report, what: str) -> tuple[str, str]:
-    return f"{getattr(found.before, what):,.0f}", f"{getattr(found.after, what):,.0f}"
-
-
-def _times(found: Report) -> str:
-    return f"{found.after.throughput / found.before.throughput:.2f} times"
+def _line(words: str, found: Report, what: str) -> tuple[str, str, str, str]:
+    before, after = getattr(found.before, what), getattr(found.after, what)
+    return words, f"{before:,.0f}", f"{after:,.0f}", f"{after / before:.2f} times"

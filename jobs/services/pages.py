@@ -3,10 +3,8 @@
 from json import JSONDecodeError, loads
 from typing import Any
 from urllib.error import URLError
-from urllib.request import ProxyHandler, build_opener
 
-_DIRECT = build_opener(ProxyHandler({}))
-"""The services are on this machine: no proxy has a part in that."""
+from jobs.services.local import DIRECT
 
 SECONDS = 3
 """To wait for an answer at most."""
@@ -39,7 +37,7 @@ def mlflow_health(url: str) -> dict[str, bool]:
 
 def _get(url: str) -> bytes:
     try:
-        with _DIRECT.open(url, timeout=SECONDS) as answer:
+        with DIRECT.open(url, timeout=SECONDS) as answer:
             content: bytes = answer.read()
             return content
     except URLError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs import workloads
 from jobs.commands.task import Task, from_job
-from jobs.decisions import Candidate, Decision
+from jobs.deciding.decisions import Candidate, Decision
 from jobs.documents import Document
 from jobs.engine.layout import local
 from jobs.specs import Job

@@ -12,7 +12,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs.decisions import Decision, DecisionLog
+from jobs.deciding.decisions import Decision, DecisionLog
 from jobs.engine.layout import local
 from jobs.errors import RefusedError
 from jobs.migrations import Record, Watched, records

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from jobs.decisions import Decision
+from jobs.deciding.decisions import Decision
 from jobs.engine.history import History
 from jobs.engine.progress import PROGRESS
 from jobs.migrations import Record, Watched

@@ -9,13 +9,13 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import Request
 
 from jobs.services import manage
 from jobs.services.home import Home
+from jobs.services.local import DIRECT
 
 MIDSTREAM = str(Path(sys.executable).parent / "midstream")
-DIRECT = build_opener(ProxyHandler({}))
 
 ENDED = ("success", "failed")
 

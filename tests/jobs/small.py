@@ -2,7 +2,9 @@
 
 import random
 from collections.abc import Mapping
+from os import utime
 from pathlib import Path
+from time import time
 from typing import Any
 
 import pyarrow as pa
@@ -61,6 +63,8 @@ def write(directory: Path, files: range, seed: int = 1) -> None:
         for file in files:
             draft = directory / f"{stream}-{file}.draft"
             pq.write_table(rows(seed * 10 + number, file), draft)
+            later = time() + file / 100  # Spark reads files of one millisecond in any order
+            utime(draft, (later, later))
             draft.rename(directory / stream / f"{file:04d}.parquet")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.library import MOST, Entry, PlanLibrary, signature, still_good
+from jobs.deciding.library import MOST, Entry, PlanLibrary, signature, still_good
 from optimizer.workload import StreamLoad, UnitCosts, Workload
 
 LOAD = Workload(
@@ -85,7 +85,7 @@ def test_what_nobody_used_goes(tmp_path: Path):
 
 
 def test_there_is_an_end_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("jobs.library.MOST", 3)
+    monkeypatch.setattr("jobs.deciding.library.MOST", 3)
     plans = library(tmp_path)
     for number in range(5):
         plans.put(replace(ENTRY, signature=f"s{number}", used=number))

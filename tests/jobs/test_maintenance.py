@@ -11,10 +11,10 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs import cli, specs
-from jobs.decisions import DecisionLog
+from jobs.deciding.decisions import DecisionLog
+from jobs.deciding.library import Entry, PlanLibrary
 from jobs.engine.microbatch import fingerprint
 from jobs.engine.progress import history
-from jobs.library import Entry, PlanLibrary
 from stats.store import StatsStore
 from tests.jobs import windows
 from tests.jobs.test_migrate import Stage

@@ -10,13 +10,13 @@ import typer
 import yaml
 
 from jobs import cli, show, specs, streaming
-from jobs.decisions import Decision, DecisionLog
+from jobs.deciding.decisions import Decision, DecisionLog
+from jobs.deciding.library import PlanLibrary
+from jobs.deciding.reoptimization import Asked, Desk, carry_out, decide
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine
 from jobs.engine.requests import asked
-from jobs.library import PlanLibrary
-from jobs.reoptimization import Asked, Desk, carry_out, decide
 from optimizer.migration.matching import States
 from stats.store import StatsStore
 from tests.jobs import small, windows
@@ -459,7 +459,7 @@ def test_history(stage: Stage):
 
 
 def test_many_decisions_are_few_files(stage: Stage, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("jobs.decisions.FILES", 3)
+    monkeypatch.setattr("jobs.deciding.decisions.FILES", 3)
     see(stage, EARLY)
     desk = Desk.of(specs.load(stage.job))
     for second in range(6):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jobs import cli, specs
-from jobs.decisions import Decision
+from jobs.deciding.decisions import Decision
 from jobs.engine.progress import history
 from jobs.errors import RefusedError
 from jobs.tracking.account import account

@@ -1,8 +1,6 @@
 """`midstream stats validate`: which windows are to be believed, and why the others are not."""
 
-from collections.abc import Callable, Iterator
-from itertools import takewhile
-from json import loads
+from collections.abc import Callable
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from stats.frames import Delay, Expected
     from stats.store import StatsStore
     from stats.validate import Verdict
-
-SECOND = 1_000_000
 
 Again = Annotated[bool, typer.Option("--again", help="Judge all windows, by today's job file.")]
 Report = Annotated[
@@ -75,32 +71,22 @@ def expected(job: "Job", store: "StatsStore", now: int) -> "Expected":
 
 def _delay(job: "Job", store: "StatsStore", now: int) -> "Delay | None":
     """For how long a job that runs has had a window complete that nobody has gathered."""
-    from jobs.engine.layout import local
+    from jobs.engine.history import History
+    from jobs.engine.layout import JobStore, local
     from jobs.engine.lease import holder
+    from jobs.engine.progress import PROGRESS
     from jobs.specs import MICROSECOND
+    from jobs.status import SECOND
     from stats.frames import Delay
 
     storage, windows = local(job.storage), store.windows()
     if holder(storage) is None or not windows:
         return None
     due = windows[-1].end + job.statistics.window // MICROSECOND
-    since = now
-    for batch in takewhile(lambda done: (done["watermark"] or 0) >= due, _newest_first(storage)):
-        since = batch["finished"]
+    done = History(JobStore(storage), PROGRESS)
+    complete = done.first(lambda batch: (batch["watermark"] or 0) >= due)
+    since = next((batch["finished"] for batch in done.between(complete, complete)), now)
     return Delay(round((now - since) / SECOND), round(job.statistics.stale.total_seconds()))
-
-
-def _newest_first(storage: Path) -> Iterator[dict[str, Any]]:
-    """The progress of batches, read only as far back as somebody asks."""
-    import pyarrow.parquet as pq
-    from deltalake import DeltaTable
-
-    from jobs.engine.progress import PROGRESS
-
-    for file in sorted(DeltaTable(storage / PROGRESS).file_uris(), reverse=True):
-        with pq.ParquetFile(file) as opened:
-            rows = opened.read().sort_by([("batch", "descending")])
-        yield from map(loads, rows.column("content").to_pylist())
 
 
 # --- what is shown -------------------------------------------------------------------------------

@@ -16,15 +16,15 @@ import duckdb
 import yaml
 
 from jobs import specs, streaming
-from jobs.candidates import best
 from jobs.commands.task import Task
+from jobs.deciding.candidates import best
+from jobs.deciding.reoptimization import Asked, reoptimize
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine
 from jobs.engine.migrator import mark
 from jobs.engine.progress import Progress
 from jobs.engine.requests import Request, ask, told
-from jobs.reoptimization import Asked, reoptimize
 from optimizer.drift import Policy
 from optimizer.plan import Plan, as_written, to_json
 from optimizer.workload import Budget

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from jobs.candidates import best
 from jobs.commands.task import Task
-from jobs.observations import Glimpse, Seen
-from jobs.weighing import weigh
+from jobs.deciding.candidates import best
+from jobs.deciding.observations import Glimpse, Seen
+from jobs.deciding.weighing import weigh
 from optimizer.cost.dual import price
 from optimizer.drift import Outcome, Policy, Standing, judge
 from optimizer.estimate import Estimator

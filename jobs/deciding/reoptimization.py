@@ -13,20 +13,20 @@ from typing import Any
 
 from jobs import workloads
 from jobs.commands.task import Task, from_job
-from jobs.decisions import Approval, Decision, DecisionLog
+from jobs.deciding.decisions import Approval, Decision, DecisionLog
+from jobs.deciding.library import Entry, PlanLibrary, signature
+from jobs.deciding.observations import Seen, see
+from jobs.deciding.weighing import Weighed, weigh
 from jobs.engine.layout import local
 from jobs.engine.lease import holder
 from jobs.engine.microbatch import fingerprint
 from jobs.engine.migrator import ENDED, mark
 from jobs.engine.requests import Event, Request, ask
 from jobs.errors import InputError, RefusedError
-from jobs.library import Entry, PlanLibrary, signature
 from jobs.migrations import Record, new_id, records
-from jobs.observations import Seen, see
 from jobs.proposals import Proposal, Running, Subject
 from jobs.specs import MICROSECOND, Job
 from jobs.status import SECOND
-from jobs.weighing import Weighed, weigh
 from jobs.words import unknown
 from optimizer.drift import Choice, Outcome, Policy, Standing, Verdict, judge
 from optimizer.migration.cost import spell

@@ -6,7 +6,8 @@ Values in, values out, but for the time that searches take.
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from jobs.candidates import (
+from jobs.commands.task import Task
+from jobs.deciding.candidates import (
     LIBRARY,
     RUNNING,
     Option,
@@ -17,10 +18,9 @@ from jobs.candidates import (
     pick,
     searched,
 )
-from jobs.commands.task import Task
-from jobs.decisions import Candidate
-from jobs.library import Entry, signature, still_good
-from jobs.observations import Glimpse, Seen, intermediate
+from jobs.deciding.decisions import Candidate
+from jobs.deciding.library import Entry, signature, still_good
+from jobs.deciding.observations import Glimpse, Seen, intermediate
 from optimizer.cost.dual import Priced, price
 from optimizer.drift import Choice, Observation, Policy
 from optimizer.estimate import Estimator

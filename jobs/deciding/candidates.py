@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from jobs.commands.task import Task
-from jobs.decisions import Candidate
+from jobs.deciding.decisions import Candidate
 from optimizer.cost.dual import Cost, Priced, price
 from optimizer.memo import Memo, Offer
 from optimizer.plan import Plan
