@@ -9,11 +9,11 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE # with it, every start compiles every module
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test loop check plans lock clean
+.PHONY: help setup demo test loop screens check plans lock clean
 
 help: ## Show this list
 	@printf '\033[1mMidstream\033[0m changes the plan of a running Spark streaming query, midstream.\n\n'
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  \033[36mmake %-7s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  \033[36mmake %-8s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install everything into .venv, run nothing
 	@echo 'ready: $(BIN)/midstream --help'
@@ -26,6 +26,9 @@ test: $(READY) ## Run every test but those of the whole loop
 
 loop: $(READY) ## Test the whole loop on the real Airflow and MLflow, one after the other
 	$(BIN)/pytest -m services
+
+screens: $(READY) ## Take the screenshots of docs/screens again, with Debian's Chromium
+	MIDSTREAM_SCREENS=docs/screens $(BIN)/pytest tests/dags/test_browser.py --basetemp=/tmp/midstream
 
 check: $(READY) ## Lint, types, import contracts and the tests that need no Spark
 	$(BIN)/ruff check

@@ -20,6 +20,7 @@ from jobs.errors import RefusedError
 from jobs.specs import MICROSECOND, Job
 from jobs.status import moment
 from jobs.streaming import job_store, streams
+from optimizer.query import Stream
 from stats.collect import Input, Subject, collect
 from stats.store import GATHERED, StatsStore, Window
 from stats.windows import (
@@ -36,7 +37,7 @@ from stats.windows import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 MANY = 64
 """Windows whose batches are held in memory together."""
@@ -179,18 +180,29 @@ class Gathering:
             or home(taken.batch, self._first, self.size) in windows
         ]
         some = batches[min(wanted) : max(wanted) + 1] if wanted else []
-        raw = inlet.source.again(spark, inlet.taken, [taken.part(name) for taken in some])
-        counted = raw.groupBy(BATCH).count().collect()
-        limits = [(t.batch.number, t.earliest, t.clock + self._ahead(name)) for t in some]
-        decided = spark.createDataFrame(limits, f"{BATCH} BIGINT, _from BIGINT, _until BIGINT")
-        time = f"unix_micros(`{inlet.stream.event_time}`)"
-        rows = raw.join(decided.hint("broadcast"), BATCH).where(
+        parts = [taken.part(name) for taken in some]
+        raw = inlet.source.again(spark, inlet.taken, parts)
+        return Input(
+            inlet.stream,
+            self._accepted(raw, inlet.stream, some),
+            inlet.source.count(spark, inlet.taken, parts),
+        )
+
+    def _accepted(
+        self, raw: "DataFrame", stream: Stream, batches: "Sequence[_Taken]"
+    ) -> "DataFrame":
+        """All of them mostly, which the batches say: then tuples are not looked at one by one."""
+        if not any(taken.batch.aside(stream.name) for taken in batches):
+            return raw
+        ahead = self.job.streams[stream.name].ahead // MICROSECOND
+        limits = [(t.batch.number, t.earliest, t.clock + ahead) for t in batches]
+        decided = raw.sparkSession.createDataFrame(
+            limits, f"{BATCH} BIGINT, _from BIGINT, _until BIGINT"
+        )
+        time = f"unix_micros(`{stream.event_time}`)"
+        return raw.join(decided.hint("broadcast"), BATCH).where(
             f"{REASON} IS NULL AND {time} BETWEEN _from AND _until"
         )
-        return Input(inlet.stream, rows, {row[BATCH]: row["count"] for row in counted})
-
-    def _ahead(self, stream: str) -> int:
-        return self.job.streams[stream].ahead // MICROSECOND
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from stats.counts import (
     window_start,
 )
 from stats.edges import Edge
+from stats.frequencies import frequencies
 from stats.store import (
     BATCHES,
     COLUMNS,
@@ -43,9 +44,6 @@ from stats.store import (
     Window,
 )
 from stats.windows import Batch, home
-
-HEAVIEST = 10
-"""How many of a column's values are named."""
 
 Placed = Iterator[tuple[Window, dict[str, Any]]]
 """Rows, each with its window."""
@@ -126,7 +124,7 @@ def collect(spark: SparkSession, subject: Subject) -> Tables:
         return {table: _sorted(subject.windows, rows) for table, rows in made.items()}
     finally:
         for one in counts.values():
-            one.frame.unpersist()
+            one.forget()
 
 
 def _sorted(windows: Sequence[Window], rows: Placed) -> dict[Window, list[dict[str, Any]]]:
@@ -225,45 +223,10 @@ def _burstiness(found: Totals, seconds: int) -> float | None:
 def _columns(subject: Subject, counts: Mapping[str, Counts]) -> Placed:
     for name in subject.inputs:
         written = {(sql(side),): text for text, side in subject.sides(name).items()}
-        rows = _heavy(counts[name], list(written)) if written else {}
-        for window in subject.windows:
-            for values, text in sorted(written.items(), key=lambda item: item[1]):
-                row = rows.get((window.start, values), {})
-                yield (
-                    window,
-                    {
-                        "stream": name,
-                        "value": text,
-                        "rows": row.get("n", 0),
-                        "nulls": row.get("nulls", 0),
-                        "distinct": row.get("different", 0),
-                        "heavy": [
-                            {"value": one["value"], "rows": -one["less"]}
-                            for one in row.get("heavy") or ()
-                        ],
-                    },
-                )
-
-
-def _heavy(counts: Counts, single: Sequence[Values]) -> dict[tuple[int, Values], dict[str, Any]]:
-    """Columns in figures, window by window; of values that are as frequent, the smallest first."""
-    texts = [
-        f"WHEN {counts.number(one)} THEN CAST({counts.name(*one)} AS STRING)" for one in single
-    ]
-    chosen = ", ".join(str(counts.number(one)) for one in single)
-    values = counts.frame.where(f"g IN ({chosen})").selectExpr(
-        "w", "g", "n", f"CASE g {' '.join(texts)} END AS value"
-    )
-    pair = "struct(-n AS less, value)"
-    figures = (
-        "sum(n) AS n",
-        "coalesce(sum(n) FILTER (WHERE value IS NULL), 0) AS nulls",
-        "count(value) AS different",
-        f"min_by({pair}, {pair}, {HEAVIEST}) FILTER (WHERE value IS NOT NULL) AS heavy",
-    )
-    numbers = {counts.number(one): one for one in single}
-    found = values.groupBy("w", "g").agg(*map(expr, figures)).collect()
-    return {(row["w"], numbers[row["g"]]): row.asDict() for row in found}
+        for values, text in sorted(written.items(), key=lambda item: item[1]):
+            found = frequencies(counts[name].by(values))
+            for window in subject.windows:
+                yield window, {"stream": name, "value": text, **found.of(window.start)}
 
 
 def _selects(subject: Subject, totals: Mapping[str, Mapping[int, Totals]]) -> Placed:

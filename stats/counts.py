@@ -1,13 +1,16 @@
-"""How often values come up in a stream, window by window: one pass that all statistics share.
+"""How often values come up in a stream, window by window: counted once for all statistics.
 
-The tuples themselves are read once.  What is kept of them is how many there are in each second,
-and for each value that a join compares how many have it: in all, and of those that pass selects.
+What is kept of the tuples is how many there are in each second, and for each value that a join
+compares how many have it: in all, and of those that pass selects.  Each is counted by a pass of its
+own, which reads only the columns that it needs: grouping sets would copy every tuple for each of
+them, and what they count lies where no join can use it without moving it again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, GroupedData
+from pyspark.sql.functions import expr
 
 from optimizer.query import Expression, Predicate, Query, Stream
 from stats.store import Window
@@ -68,11 +71,12 @@ def window_start(stream: Stream, windows: Sequence[Window]) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """How often each combination of values comes up in a window, and how often in each second."""
+    """How often each combination of values comes up in a window, and how many tuples a second."""
 
-    frame: DataFrame
-    columns: tuple[str, ...]
-    values: Values
+    seconds: DataFrame
+    """`w`, `second`, `n`, `width` and how many pass."""
+    frames: Mapping[Values, DataFrame]
+    """`w`, `x0`, `x1`, ..., `n` and how many pass: kept, for several statistics look at them."""
     selects: tuple[Selects, ...]
 
     @classmethod
@@ -85,54 +89,37 @@ class Counts:
         filters: Iterable[Selects],
     ) -> "Counts":
         """Count a stream's tuples by each set of values, and those that pass each filter."""
-        kept, passing = sorted(set(sets)), tuple(sorted(set(filters) - {()}))
-        values = tuple(sorted({value for one in kept for value in one}))
-        names = {value: f"v{i}" for i, value in enumerate(values)}
-        columns = ("w", "second", *names.values())
-        start = window_start(stream, windows)
-        prepared = during(rows, stream, windows).selectExpr(
-            f"{start} AS w",
-            f"({micros(stream)} - ({start})) DIV 1000000 AS second",
-            f"{_width(stream)} AS width",
-            *(f"{value} AS {name}" for value, name in names.items()),
-            *(f"{conjunction(one)} AS s{i}" for i, one in enumerate(passing)),
-        )
-        grouped = [("w", "second"), *(("w", *(names[value] for value in one)) for one in kept)]
-        listed = ", ".join(f"({', '.join(one)})" for one in grouped)
-        passed = "".join(f", count_if(s{i}) AS s{i}" for i in range(len(passing)))
-        frame = _session(rows).sql(
-            f"SELECT {', '.join(columns)}, grouping_id() AS g, count(*) AS n, "
-            f"CAST(sum(width) AS BIGINT) AS width{passed} FROM {{prepared}} "
-            f"GROUP BY {', '.join(columns)} GROUPING SETS ({listed})",
-            prepared=prepared,
-        )
-        return cls(frame.persist(), columns, values, passing)
+        passing = tuple(sorted(set(filters) - {()}))
+        inside, start = during(rows, stream, windows), window_start(stream, windows)
+        passed = [f"count_if({conjunction(one)}) AS s{i}" for i, one in enumerate(passing)]
+        figures = [expr(figure) for figure in ("count(*) AS n", *passed)]
+
+        def by(*groups: str) -> GroupedData:
+            return inside.groupBy(expr(f"{start} AS w"), *map(expr, groups))
+
+        second = f"({micros(stream)} - ({start})) DIV 1000000 AS second"
+        width = expr(f"CAST(sum({_width(stream)}) AS BIGINT) AS width")
+        frames = {
+            values: by(*(f"{value} AS x{i}" for i, value in enumerate(values))).agg(*figures)
+            for values in sorted(set(sets))
+        }
+        kept = {values: frame.persist() for values, frame in frames.items()}
+        return cls(by(second).agg(*figures, width), kept, passing)
 
     def by(self, values: Values, passing: Selects = ()) -> DataFrame:
         """`w`, `x0`, `x1`, ... and `n`: how many tuples of a window have these values."""
-        columns = [f"{self.name(value)} AS x{i}" for i, value in enumerate(values)]
-        found = self.frame.where(f"g = {self.number(values)}")
-        return found.selectExpr("w", *columns, f"{self.passed(passing)} AS n").where("n > 0")
-
-    @property
-    def seconds(self) -> DataFrame:
-        """`w`, `second`, `n`, `width` and how many pass."""
-        return self.frame.where(f"g = {self._number('w', 'second')}")
+        columns = [f"x{i}" for i in range(len(values))]
+        found = self.frames[values].selectExpr("w", *columns, f"{self.passed(passing)} AS n")
+        return found.where("n > 0")
 
     def passed(self, passing: Selects) -> str:
         """The column that says how many pass."""
         return f"s{self.selects.index(passing)}" if passing else "n"
 
-    def name(self, value: str) -> str:
-        """The column of a value."""
-        return f"v{self.values.index(value)}"
-
-    def number(self, values: Values) -> int:
-        """What `g` is where tuples are counted by these values."""
-        return self._number("w", *map(self.name, values))
-
-    def _number(self, *columns: str) -> int:
-        return int("".join("0" if column in columns else "1" for column in self.columns), 2)
+    def forget(self) -> None:
+        """Let go of what is kept."""
+        for frame in self.frames.values():
+            frame.unpersist()
 
 
 def sides(predicate: Predicate, alias: str) -> Expression:
@@ -155,7 +142,3 @@ def _width(stream: Stream) -> str:
 
 def _varies(kind: str) -> bool:
     return kind in ("STRING", "BINARY")
-
-
-def _session(frame: DataFrame) -> SparkSession:
-    return frame.sparkSession

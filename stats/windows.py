@@ -52,6 +52,11 @@ class Batch:
     emitted: Mapping[str, tuple[int, int]]
     """For each query with windows, the end of those emitted before, and after."""
 
+    def aside(self, stream: str) -> int:
+        """How many tuples of a stream were not accepted."""
+        counted = self.streams.get(stream)
+        return counted.late + counted.rejected if counted else 0
+
 
 def at(time: int, size: int) -> Window:
     """The window that has a moment."""

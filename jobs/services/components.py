@@ -118,6 +118,7 @@ def _mlflow(home: Home) -> dict[str, str]:
     return {
         "MIDSTREAM_MLFLOW_HOME": str(home.mlflow),
         "MIDSTREAM_PASSWORDS": str(home.passwords),
+        "MLFLOW_ENABLE_AI_GATEWAY": "false",
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_TRACKING_URI": home.settings.mlflow,
         "MLFLOW_TRACKING_USERNAME": ADMIN,

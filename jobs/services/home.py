@@ -78,6 +78,7 @@ class Home:
         """The passwords by name, and whether they have only just been made."""
         new = not self.passwords.exists()
         if new:
+            self.make()
             _keep_secret(self.passwords, {ADMIN: token_urlsafe(12), VIEWER: token_urlsafe(12)})
         return _read(self.passwords), new
 

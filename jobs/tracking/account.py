@@ -53,7 +53,7 @@ def account(job: Job, decision: Decision) -> Account:
     whole = {name: value for name, value in figures.items() if _is_figure(value)}
     searched = decision.candidates
     return Account(
-        f"{decision.id} {decision.outcome}",
+        f"{decision.outcome} {decision.query}",
         params=dict(_params(job, decision)),
         metrics={
             **whole,

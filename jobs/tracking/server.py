@@ -26,6 +26,9 @@ ADMIN = "admin"
 HEALTH = "/health"
 """Anyone may ask whether the server is there."""
 
+ASSISTANT = "/mlflow/assistant/"
+"""MLflow's assistant runs commands on the server's machine: nobody needs that here."""
+
 _LOOKS = re.compile(r".*/(search[\w-]*|get[\w-]*|graphql|batch-get|metrics/[\w-]+)")
 """Requests by POST that change nothing: MLflow's pages search this way."""
 
@@ -75,6 +78,8 @@ class Gate:
         """The status to refuse a request with; 0 if it may pass."""
         if scope["path"] == HEALTH:
             return 0
+        if ASSISTANT in scope["path"]:
+            return 404
         name = self.who(dict(scope["headers"]).get(b"authorization", b""))
         if name is None:
             return 401
@@ -97,10 +102,16 @@ def looks(method: str, path: str) -> bool:
     return method in ("GET", "HEAD", "OPTIONS") or bool(method == "POST" and _LOOKS.fullmatch(path))
 
 
+_WORDS = {
+    401: b"sign in first",
+    403: b"you may look, but not change anything",
+    404: b"not part of this server",
+}
+
+
 async def _answer(send: Send, status: int) -> None:
-    text = b"sign in first" if status == 401 else b"you may look, but not change anything"
     headers = [(b"content-type", b"text/plain")]
     if status == 401:
         headers.append((b"www-authenticate", b'Basic realm="Midstream"'))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": text})
+    await send({"type": "http.response.body", "body": _WORDS[status]})

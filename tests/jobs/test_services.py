@@ -15,6 +15,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 
 from jobs import cli
 from jobs.engine.lease import lease
@@ -301,10 +302,20 @@ SEARCH = "/ajax-api/2.0/mlflow/runs/search"
         ("POST", MAKE, "viewer:v", 403),
         ("DELETE", "/api/3.0/mlflow/anything", "viewer:v", 403),
         ("POST", MAKE, "admin:a", 200),
+        ("GET", "/ajax-api/3.0/mlflow/assistant/config", "viewer:v", 404),
+        ("POST", "/ajax-api/3.0/mlflow/assistant/message", "admin:a", 404),
     ],
 )
 def test_who_may_do_what_in_mlflow(method: str, path: str, who: str, status: int):
     assert asked(method, path, who) == status
+
+
+def test_nothing_of_the_assistant_is_served():
+    from mlflow.server.assistant.api import assistant_router
+
+    paths = [route.path for route in assistant_router.routes if isinstance(route, APIRoute)]
+    assert paths
+    assert {asked("GET", path, "admin:a") for path in paths} == {404}
 
 
 def test_no_other_way_in():

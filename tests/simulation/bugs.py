@@ -1,5 +1,6 @@
 """Bugs to plant in the engine: what the simulator must find to be trusted."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -204,6 +205,22 @@ def a_restart_forgets_a_hold(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Migrator, "_hold", hold)
 
 
+def a_restart_forgets_how_far_a_fill_was(patch: pytest.MonkeyPatch) -> None:
+    """How many slices there are is known only to the process that made them."""
+    real = Migrator._fill
+
+    def made_by(process: Migrator) -> Counter[tuple[str, int]]:
+        slices: Counter[tuple[str, int]] = vars(process).setdefault("made", Counter())
+        return slices
+
+    def fill(self: Migrator, m: Migration, plans: Any, at: int, only: Slice | None) -> None:
+        real(self, m, plans, at, only)
+        made_by(self)[m.request.id, m.at] += 1
+
+    patch.setattr(Migrator, "_fill", fill)
+    patch.setattr(Migrator, "_filled", lambda self, m: made_by(self)[m.request.id, m.at])
+
+
 def slices_overlap(patch: pytest.MonkeyPatch) -> None:
     """Each slice of a state has what those before it have."""
     real = Migrator._fill
@@ -262,6 +279,7 @@ def the_first_query_decides(patch: pytest.MonkeyPatch) -> None:
 MIGRATION_BUGS: tuple[Plant, ...] = (
     an_aborted_plan_runs,
     a_restart_forgets_a_hold,
+    a_restart_forgets_how_far_a_fill_was,
     slices_overlap,
     a_fill_reads_what_is_younger,
     a_fill_stops_early,

@@ -93,7 +93,7 @@ def draw(seed: int, *, migrations: bool = False) -> Case:
     """The case of that seed; with migrations, its plans change while it runs."""
     r, density = Random(seed), DENSE if migrations else SPARSE
     streams = [queries.stream(r, f"s{i}") for i in range(1, r.randrange(1, 5) + 1)]
-    sharing = migrations and r.random() < 0.2
+    sharing = migrations and r.random() < 0.25
     think = plans.tidy if migrations and r.random() < 0.65 else plans.plan
     asked = _changing(r, streams, sharing=sharing) if migrations else _asked(r, streams)
     ingests = {stream.name: _ingest(r, stream) for stream in streams}

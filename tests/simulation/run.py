@@ -66,9 +66,8 @@ def run(case: Case) -> Outcome:
     try:
         for number, batch in enumerate(case.batches):
             simulation.carry_out(number, batch)
-            if _has_migrated(simulation.store):
-                so_far = replace(case, batches=case.batches[: number + 1])
-                differences += _incomplete(so_far, simulation)
+            differences += _so_far(replace(case, batches=case.batches[: number + 1]), simulation)
+            simulation.hand_over(number, batch)
         differences += _differences(case, simulation)
     except Exception as error:  # noqa: BLE001  # whatever it is, the engine should not have raised it
         differences.append(Difference(f"{type(error).__name__}: {error}"))
@@ -88,6 +87,7 @@ class _Simulation:
         self.engine: Engine | None = None
         self._job = case.job
         self._pace = case.pace
+        self._inputs: Mapping[str, pa.Table] = {}
 
     def carry_out(self, number: int, batch: Batch) -> None:
         """Deliver a batch until it is done."""
@@ -96,24 +96,29 @@ class _Simulation:
         for wish in batch.wishes:
             ask(self.store, wish)
         streams = self._job.streams
-        inputs = {name: relation(streams[name].stream, rows) for name, rows in batch.rows.items()}
+        self._inputs = {
+            name: relation(streams[name].stream, rows) for name, rows in batch.rows.items()
+        }
         for at in (*batch.crashes, None):
-            if self._attempt(number, inputs, at):
+            if self._attempt(number, at):
                 break
             self.now += DOWN
-        if batch.restart:
-            self.stop()
-        if batch.again:
-            self._attempt(number, inputs, None)
         self.crashes.plan(None)
         self.events[-1], self.crashes.trace = self.crashes.trace, []
 
-    def _attempt(self, number: int, inputs: dict[str, pa.Table], at: At | None) -> bool:
+    def hand_over(self, number: int, batch: Batch) -> None:
+        """Do what befalls a batch that is done."""
+        if batch.restart:
+            self.stop()
+        if batch.again:
+            self._attempt(number, None)
+
+    def _attempt(self, number: int, at: At | None) -> bool:
         """Whether the process lived to see the batch done."""
         self.crashes.plan(at)
         try:
             engine = self._running()
-            engine.run(number, inputs)
+            engine.run(number, self._inputs)
             tidy(engine, lambda: True, LIMITS)
         except Crash:
             self.stop()
@@ -183,6 +188,14 @@ class _Executor(DuckExecutor):
 
 
 # --- comparison ----------------------------------------------------------------------------------
+
+
+def _so_far(case: Case, simulation: _Simulation) -> Iterator[Difference]:
+    """What a cut-over or a fill has made wrong, before another batch or process hides it."""
+    if _has_migrated(simulation.store):
+        yield from _incomplete(case, simulation)
+    if any(batch.wishes for batch in case.batches):
+        yield from _copies(simulation)
 
 
 def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:

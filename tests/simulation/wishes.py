@@ -10,6 +10,7 @@ from jobs.engine.hooks import HookError
 from jobs.engine.microbatch import Job
 from jobs.engine.migrator import mark
 from jobs.engine.requests import ABORT, POSTPONE, RELEASE, Request
+from optimizer.identity import states
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan, PlanError, to_json
 from optimizer.query import Query
@@ -26,7 +27,7 @@ Think = Callable[[Random, Query], Plan]
 Idea = tuple[str, Plan]
 """A query, and the plan that it is to have."""
 
-PACES = (1, 80, 250, 4000)
+PACES = (1, 80, 250, 4000, 4000)
 """Of the 3,000 that a batch takes, a fill may have a fifth: all slices of a state between two
 batches, some of them, or one at a time."""
 
@@ -44,6 +45,7 @@ POINTS: tuple[At, ...] = (
     "fill:* > written to state/*",
     "fill:* > committed to state/*",
     "fill:* > fill:* > committed to state/*",
+    "fill:* > fill:* > fill:* > written to state/*",
     "fill:* > decide",
     "drop:*",
     "before dropping *",
@@ -73,6 +75,8 @@ class _Mind:
     """Of another plan."""
     ideas: list[Idea]
     """What comes first."""
+    postponed: int = -1
+    """The batch before which something would begin that is to wait."""
 
 
 def is_dull(r: Random, query: Query, *, sharing: bool) -> bool:
@@ -105,28 +109,34 @@ def ploy(r: Random, queries: Mapping[str, Query]) -> tuple[dict[str, Plan], list
 def wish(
     r: Random, job: Job, batches: Sequence["Batch"], think: Think, ideas: Sequence[Idea]
 ) -> Iterator["Batch"]:
-    """The same batches, with requests before some of them, and some more crashes."""
+    """The same batches, with requests before some of them, and more crashes and restarts then."""
     mind = _Mind([], {name: [first] for name, first in job.plans.items()}, think, [*ideas])
     eager, doubtful, unlucky = r.choice([0.3, 0.7]), r.choice([0, 0, 0.3]), r.choice([0, 0, 0.3])
+    restless = r.choice([0, 0.3, 0.6])
     first = r.choice([0, 1, 2, 2, 3])
     for number, batch in enumerate(batches):
         wishes = []
         chance = eager if number >= first else 0
+        if number < mind.postponed:
+            chance *= 0.2  # it would be superseded
         while r.random() < chance:
             wishes.append(_migration(r, job, mind, number))
             chance = 0.15
-            if wishes[-1].at_batch is not None and r.random() < 0.5:
+            if (at := wishes[-1].at_batch) is not None and r.random() < 0.6:
                 wishes.append(Request(_next(mind, "r"), len(mind.asked), POSTPONE, wishes[-1].id))
+                mind.postponed = at
         while mind.asked and r.random() < doubtful:
             wishes.append(_second_thought(r, mind))
         crashes = [*batch.crashes]
         while r.random() < unlucky:
             crashes.insert(0, r.choice(POINTS))
-        yield replace(batch, wishes=tuple(wishes), crashes=tuple(crashes))
+        doomed = 0.8 if number < mind.postponed else restless if mind.asked else 0
+        restart = batch.restart or (number + 1 < len(batches) and r.random() < doomed)
+        yield replace(batch, wishes=tuple(wishes), crashes=tuple(crashes), restart=restart)
 
 
 def _migration(r: Random, job: Job, mind: _Mind, number: int) -> Request:
-    query = r.choice(sorted(job.plans))
+    query, planned = r.choice(sorted(job.plans)), bool(mind.ideas)
     query, plan = mind.ideas.pop(0) if mind.ideas else (query, _plan(r, query, mind))
     request = Request(
         _next(mind),
@@ -134,10 +144,10 @@ def _migration(r: Random, job: Job, mind: _Mind, number: int) -> Request:
         query=query,
         plan=to_json(plan.root),
         base=mark(mind.known[query][-1]) if r.random() < 0.05 else "",
-        strategy=r.choice([*sorted(MIGRATIONS), *FILLING]),
+        strategy=r.choice(FILLING if planned else [*sorted(MIGRATIONS), *FILLING]),
         proof=r.choice([0, 0, 0, 1, 2]),
         hold=r.random() < 0.07,
-        at_batch=number + r.randrange(4) if r.random() < 0.15 else None,
+        at_batch=number + r.randrange(4) if not planned and r.random() < 0.2 else None,
         limit=UNIT * r.randrange(60) if r.random() < 0.1 else None,
         before=r.choice(["works"] * 12 + [FAILS]),
         after=r.choice(["", FAILS]),
@@ -157,7 +167,9 @@ def _plan(r: Random, name: str, mind: _Mind) -> Plan:
             return Plan(query, plans.mirrored(other.root, query, names))
     if r.random() < 0.2:
         return r.choice(mind.known[name])
-    return mind.think(r, query)
+    had = states(mind.known[name][-1].root).keys()
+    thoughts = [mind.think(r, query) for _ in range(3)]
+    return next((plan for plan in thoughts if states(plan.root).keys() - had), thoughts[0])
 
 
 def _second_thought(r: Random, mind: _Mind) -> Request:

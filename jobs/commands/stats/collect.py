@@ -74,6 +74,11 @@ SETTINGS: dict[str, str | int] = {
     "spark.driver.memory": "1g",
     # Such a session lives for seconds: the optimising compiler would take as long as it saves.
     "spark.driver.extraJavaOptions": f"{DRIVER_JVM} -XX:TieredStopAtLevel=1",
+    # Most values come up more than once, and there are more of them than its small table has room
+    # for: then each tuple is looked up twice.
+    "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",
+    # It would put what is counted on one core, where it is small, and plans every step once more.
+    "spark.sql.adaptive.enabled": "false",
 }
 """Of a session that gathers: what it holds are counts, not tuples."""
 

@@ -50,6 +50,9 @@ class Source(Protocol):
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
         """What batches in a row took: the columns, `_reason`, `_row` and `_batch`."""
 
+    def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
+        """How many rows each of these batches took; those without any need not be there."""
+
     def waiting(self, taken: Taken, batch: int) -> int | None:
         """How many files or versions that batch has left; nothing if that cannot be said."""
 

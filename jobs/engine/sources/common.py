@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast
 
@@ -158,9 +159,28 @@ def is_there(path: Path, stream: str) -> None:
 
 
 def numbered(spark: SparkSession, frame: DataFrame, files: Mapping[Path, int]) -> DataFrame:
-    """The rows of files, each with the batch that took its file."""
+    """The rows of files, each with the batch that took its file.
+
+    Every file has one, and only one: an outer join over distinct files says so, and Spark leaves it
+    out where nobody asks for the batch.
+    """
     uris = {uri: files[Path(unquote(urlsplit(uri).path))] for uri in frame.inputFiles()}
     known = [(uri.replace("file://", "file:", 1), batch) for uri, batch in uris.items()]
-    batches = spark.createDataFrame(known, f"_file STRING, {BATCH} BIGINT")
+    batches = spark.createDataFrame(known, f"_file STRING, {BATCH} BIGINT").dropDuplicates(
+        ["_file"]
+    )
     named = frame.selectExpr("*", "_metadata.file_path AS _file")
-    return named.join(broadcast(batches), "_file").drop("_file")
+    return named.join(broadcast(batches), "_file", "left").drop("_file")
+
+
+def footers(files: Mapping[Path, int]) -> dict[int, int]:
+    """How many rows the Parquet files of each batch have, as these themselves say."""
+    found = dict.fromkeys(files.values(), 0)
+    for path, batch in files.items():
+        found[batch] += pq.read_metadata(path).num_rows
+    return found
+
+
+def counted(rows: DataFrame) -> dict[int, int]:
+    """How many raw rows each batch has."""
+    return {row[BATCH]: row["count"] for row in rows.groupBy(BATCH).count().collect()}

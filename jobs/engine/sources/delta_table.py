@@ -1,6 +1,6 @@
 """Rows appended to a Delta table, read by Spark's own Delta source."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from json import loads
 from pathlib import Path
@@ -19,6 +19,7 @@ from jobs.engine.sources.common import (
     Feed,
     SourceError,
     duck_type,
+    footers,
     is_there,
     local,
     numbered,
@@ -78,14 +79,21 @@ class DeltaSource:
         connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} AS {source}")
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
-        files = {
-            self._path / file: part.batch for part in parts for file in _between(self._path, part)
-        }
+        files = self._files_of(parts)
         if not files:
             return self._feed.none(spark)
         reader = spark.read.schema(self._feed.schema).option("basePath", str(self._path))
         frame = reader.parquet(*(f"file://{path}" for path in files))
         return numbered(spark, frame, files).selectExpr(*self._feed.as_it_is, BATCH)
+
+    def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:  # noqa: ARG002
+        return footers(self._files_of(parts))
+
+    def _files_of(self, parts: Sequence[Part]) -> dict[Path, int]:
+        """The files that batches took, and which of them took each."""
+        return {
+            self._path / file: part.batch for part in parts for file in _between(self._path, part)
+        }
 
     def waiting(self, taken: Taken, batch: int) -> int | None:
         if self._table is None:

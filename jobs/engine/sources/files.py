@@ -21,7 +21,9 @@ from jobs.engine.sources.common import (
     Feed,
     SourceError,
     arrow_type,
+    counted,
     duck_type,
+    footers,
     is_there,
     known_columns,
     local,
@@ -126,8 +128,17 @@ class FilesSource:
         again = {
             "parquet": self._parquet_rows, "json": self._json_rows, "csv": self._csv_rows,
         }  # fmt: skip
-        files = {path: batch for path, batch in taken.files_of(parts).items() if self._has(path)}
+        files = self._files_of(taken, parts)
         return again[self._format](spark, files) if files else self._feed.none(spark)
+
+    def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
+        if self._format == "parquet":
+            return footers(self._files_of(taken, parts))
+        return counted(self.again(spark, taken, parts))
+
+    def _files_of(self, taken: Taken, parts: Sequence[Part]) -> dict[Path, int]:
+        """The files of batches that have anything in them."""
+        return {path: batch for path, batch in taken.files_of(parts).items() if self._has(path)}
 
     def _has(self, path: Path) -> bool:
         """Whether there is anything in a file that was taken once."""

@@ -4,7 +4,7 @@ Spark's rate source counts seconds, everything else is arithmetic on whole numbe
 DuckDB carry out alike.  So what was generated can be generated again from the offset alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from zlib import crc32
@@ -15,7 +15,7 @@ from sqlglot import parse_one
 
 from jobs.engine.checkpoint import Part, Position, Taken
 from jobs.engine.ingest import ROW
-from jobs.engine.sources.common import Feed, quoted
+from jobs.engine.sources.common import Feed, counted, quoted
 from jobs.engine.store import BATCH
 from optimizer.query import Column
 
@@ -91,6 +91,9 @@ class GeneratorSource:
             BATCH, "explode(sequence(first, last - 1)) AS value"
         )
         return self._tuples(ticks.repartition("value"), BATCH)
+
+    def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
+        return counted(self.again(spark, taken, parts))
 
     def waiting(self, taken: Taken, batch: int) -> int | None:
         """Nothing waits before it is made."""

@@ -31,6 +31,9 @@ class KafkaSource:
     def again(self, *_: Any) -> NoReturn:
         self._refuse()
 
+    def count(self, *_: Any) -> NoReturn:
+        self._refuse()
+
     def waiting(self, *_: Any) -> None:
         self._refuse()
 
