@@ -27,7 +27,10 @@ PARAMS = {
         description="Why you ask; needed by hand. Kept in the history for good.",
     ),
     "dry_run": Param(
-        default=False, type="boolean", title="Dry run", description="Decide, but do nothing."
+        default=True,
+        type="boolean",
+        title="Dry run",
+        description="By hand: decide, but do nothing.",
     ),
     "force": Param(
         default=False,
@@ -47,14 +50,16 @@ PARAMS = {
 @task(retries=2)
 def wanted(params: dict[str, Any]) -> list[list[str]]:
     """Which queries to look at: each with its job's file."""
-    context = get_current_context()
-    if context["dag_run"].run_type == "asset_triggered":
-        names = {job_of(asset.name) for asset in context["triggering_asset_events"]}
+    if not _by_hand():
+        events = get_current_context()["triggering_asset_events"]
+        names = {job_of(asset.name) for asset in events}
         return [[j.file, q] for j in JOBS.values() if j.name in names for q in j.queries]
     if not (params["reason"] or "").strip():
         raise RefusedError("reason: say why you ask, for those who read it later")
     if params["query"] == NEWS:
         raise RefusedError("query: choose whose plan to look at")
+    if params["approve"] and params["dry_run"]:
+        raise RefusedError("dry run: to approve is to act, so switch it off")
     job, query = registry.chosen(params["query"], JOBS)
     return [[job.file, query]]
 
@@ -68,7 +73,7 @@ def decide(about: list[str], params: dict[str, Any]) -> dict[str, Any]:
     """Decide about one query, and ask the job to migrate if that is what comes of it."""
     file, query = about
     get_current_context()["query"] = query
-    words = ("--query", query, *_wishes(params))
+    words = ("--query", query, *(_wishes(params) if _by_hand() else ()))
     if params["approve"]:
         words = ("--approve", params["approve"])
     because = ("--reason", params["reason"]) if params["reason"] else ()
@@ -145,6 +150,11 @@ def reoptimize() -> None:
         retries=2,
         doc_md="Starts `migrate` once for each migration that was asked for.",
     ).expand_kwargs(started(decisions))
+
+
+def _by_hand() -> bool:
+    """Whether a person has started this run; the form is theirs."""
+    return bool(get_current_context()["dag_run"].run_type != "asset_triggered")
 
 
 def _wishes(params: dict[str, Any]) -> list[str]:

@@ -84,7 +84,8 @@ def test_a_person_reoptimizes_by_the_form(up: Up, browser: "Browser", screens: P
     opened.get_by_role("combobox").first.click()
     page.get_by_role("option", name=f"shop / {job.QUERY}").click()
     opened.locator("input[name=element_reason]").fill(REASON)
-    opened.locator("label:has(input[name=element_force])").click()
+    for switch in ("dry_run", "force"):
+        opened.locator(f"label:has(input[name=element_{switch}])").click()
     opened.locator("input[name=element_reason]").scroll_into_view_if_needed()
     page.screenshot(path=screens / "form.png")
     opened.get_by_test_id("trigger-dag-submit").click()

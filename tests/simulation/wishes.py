@@ -37,6 +37,9 @@ FILLING = ("background", "background", "background", "moving-state", "moving-sta
 FAILS = "fails"
 """A command that does."""
 
+NOT_YET = 0.2
+"""How much less is asked for while something waits: what comes after would take its place."""
+
 NARROW = 4 * UNIT
 """How much time two tuples need at least to meet now and then."""
 
@@ -115,39 +118,58 @@ def wish(
     restless = r.choice([0, 0.3, 0.6])
     first = r.choice([0, 1, 2, 2, 3])
     for number, batch in enumerate(batches):
-        wishes = []
         chance = eager if number >= first else 0
         if number < mind.postponed:
-            chance *= 0.2  # it would be superseded
-        while r.random() < chance:
-            wishes.append(_migration(r, job, mind, number))
-            chance = 0.15
-            if (at := wishes[-1].at_batch) is not None and r.random() < 0.6:
-                wishes.append(Request(_next(mind, "r"), len(mind.asked), POSTPONE, wishes[-1].id))
-                mind.postponed = at
+            chance *= NOT_YET
+        wishes = [*_migrations(r, job, mind, number, chance)]
         while mind.asked and r.random() < doubtful:
             wishes.append(_second_thought(r, mind))
         crashes = [*batch.crashes]
         while r.random() < unlucky:
             crashes.insert(0, r.choice(POINTS))
-        doomed = 0.8 if number < mind.postponed else restless if mind.asked else 0
-        restart = batch.restart or (number + 1 < len(batches) and r.random() < doomed)
+        shaky = 0.8 if number < mind.postponed else restless if mind.asked else 0
+        restart = batch.restart or (number + 1 < len(batches) and r.random() < shaky)
         yield replace(batch, wishes=tuple(wishes), crashes=tuple(crashes), restart=restart)
 
 
+def _migrations(r: Random, job: Job, mind: _Mind, number: int, chance: float) -> Iterator[Request]:
+    """What is asked for before a batch; some of what is to begin later is postponed at once."""
+    if chance and mind.ideas:
+        yield from _planned(r, mind)
+        chance = 0
+    while r.random() < chance:
+        wish = _migration(r, job, mind, number)
+        yield wish
+        chance = 0.15
+        if wish.at_batch is not None and r.random() < 0.6:
+            mind.postponed = wish.at_batch
+            yield Request(_next(mind, "r"), len(mind.asked), POSTPONE, wish.id)
+
+
+def _planned(r: Random, mind: _Mind) -> Iterator[Request]:
+    """What comes first, all at once and without conditions, so that each meets the one before."""
+    while mind.ideas:
+        query, plan = mind.ideas.pop(0)
+        mind.known[query].append(plan)
+        yield Request(
+            _next(mind), len(mind.asked), query=query,
+            plan=to_json(plan.root), strategy=r.choice(FILLING),
+        )  # fmt: skip
+
+
 def _migration(r: Random, job: Job, mind: _Mind, number: int) -> Request:
-    query, planned = r.choice(sorted(job.plans)), bool(mind.ideas)
-    query, plan = mind.ideas.pop(0) if mind.ideas else (query, _plan(r, query, mind))
+    query = r.choice(sorted(job.plans))
+    plan = _plan(r, query, mind)
     request = Request(
         _next(mind),
         len(mind.asked),
         query=query,
         plan=to_json(plan.root),
         base=mark(mind.known[query][-1]) if r.random() < 0.05 else "",
-        strategy=r.choice(FILLING if planned else [*sorted(MIGRATIONS), *FILLING]),
+        strategy=r.choice([*sorted(MIGRATIONS), *FILLING]),
         proof=r.choice([0, 0, 0, 1, 2]),
         hold=r.random() < 0.07,
-        at_batch=number + r.randrange(4) if not planned and r.random() < 0.2 else None,
+        at_batch=number + r.randrange(4) if r.random() < 0.2 else None,
         limit=UNIT * r.randrange(60) if r.random() < 0.1 else None,
         before=r.choice(["works"] * 12 + [FAILS]),
         after=r.choice(["", FAILS]),

@@ -72,8 +72,9 @@ def collect(
 
 SETTINGS: dict[str, str | int] = {
     "spark.driver.memory": "1g",
-    # Such a session lives for seconds: the optimising compiler would take as long as it saves.
-    "spark.driver.extraJavaOptions": f"{DRIVER_JVM} -XX:TieredStopAtLevel=1",
+    # Such a session lives for seconds: the optimising compiler would take as long as it saves, and
+    # nobody waits for short pauses.
+    "spark.driver.extraJavaOptions": f"{DRIVER_JVM} -XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
     # Most values come up more than once, and there are more of them than its small table has room
     # for: then each tuple is looked up twice.
     "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",
