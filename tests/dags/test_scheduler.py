@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from deltalake import DeltaTable
 
 from jobs.migrations import Record, Watched, records
 from stats.store import BATCHES, STREAMS, VERDICTS, StatsStore, Window
@@ -160,16 +162,52 @@ def test_a_scheduler_that_dies_during_a_migration(up: Up, file: Path):
     (asked,) = until(
         lambda: [r for r in migrations(file) if r.request.id not in before], 120, "a request"
     )
-    old = up.pid("airflow-scheduler")
-    assert old is not None
-    os.kill(old, signal.SIGKILL)
-    until(lambda: up.pid("airflow-scheduler") not in (None, old), 30, "another scheduler")
+    for component in ("airflow-scheduler", "airflow-triggerer"):
+        _another(up, component)
     assert up.end("migrate", run, 600) == "success"
     (record,) = [r for r in migrations(file) if r.request.id not in before]
     assert (record.request.id, record.phase) == (asked.request.id, "done")
     assert record.request.reason == "while one dies"
     assert record.request.by == f"admin in Airflow, {run}"
     assert plan(file) == job.WRONG
+
+
+def _another(up: Up, component: str) -> None:
+    """Kill it, and wait for the one that takes its place."""
+    old = up.pid(component)
+    assert old is not None
+    os.kill(old, signal.SIGKILL)
+    until(lambda: up.pid(component) not in (None, old), 30, f"another {component}")
+
+
+def test_a_decision_that_waits_for_a_person(up: Up, file: Path):
+    """The thresholds are read anew each time: from now on nothing happens without consent."""
+    before = migrations(file)
+    _change(file, approve=True)
+    wanted = {"query": SUBJECT, "reason": "to go back", "dry_run": False}
+    run = by_hand(up, "reoptimize", force=True, **wanted)
+    assert up.end("reoptimize", run) == "success"
+    decision = midstream("reoptimize", str(file), "--history")[-1]
+    assert (decision["outcome"], decision["approval"]) == ("migrate", "waits")
+    assert f"start this again with Approve {decision['id']}" in up.log(
+        "reoptimize", run, "decide", 0
+    )
+    assert migrations(file) == before
+
+    run = by_hand(up, "reoptimize", approve=decision["id"], **wanted)
+    assert up.end("reoptimize", run) == "success"
+    followed = up.runs("migrate")[-1]["dag_run_id"]
+    assert up.end("migrate", followed, 600) == "success"
+    (record,) = [r for r in migrations(file) if r not in before]
+    assert (record.phase, record.request.by) == ("done", f"admin in Airflow, {run}")
+    assert plan(file) == decision["chosen"] != job.WRONG
+    _change(file, approve=False)
+
+
+def _change(file: Path, **policy: Any) -> None:
+    content = yaml.safe_load(file.read_text())
+    content["reoptimize"] |= policy
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
 def test_mlflow_may_be_away(up: Up, file: Path, monkeypatch: pytest.MonkeyPatch):
@@ -215,6 +253,27 @@ def test_a_window_that_is_not_to_be_believed_blocks_decisions(up: Up, file: Path
     assert (states["of_job.validate"], states["of_job.publish"]) == ("failed", "upstream_failed")
     assert "quarantined" in up.log("gather_statistics", run, "of_job.validate", 0)
     assert "quarantined" in (up.home.logs / "failures.log").read_text()
+
+
+def test_wrong_results_go_back_to_the_plan_before(up: Up, file: Path):
+    """Somebody has deleted results: that is no fault of the plan, but nobody can know that."""
+    old = plan(file)
+    results = DeltaTable(file.parent / "shop" / "out" / job.QUERY)
+    results.delete("id < 100")
+    wanted = {"query": SUBJECT, "plan": job.WRONG, "reason": "to be wrong", "dry_run": False}
+    run = by_hand(up, "migrate", **wanted)
+    assert up.end("migrate", run, 900) == "failed"
+    states = up.states("migrate", run)
+    assert (states["verify"], states["finish"], states["revert"]) == (
+        "success",
+        "skipped",
+        "failed",
+    )
+    assert "was reverted" in up.log("migrate", run, "revert")
+    there, back = migrations(file)[-2:]
+    assert (there.phase, back.phase) == ("done", "done")
+    assert back.request.reason == "results are not right"
+    assert plan(file) == old
 
 
 def _failed(up: Up) -> str | None:
