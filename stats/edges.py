@@ -34,9 +34,6 @@ PAIRS = 2**22
 DEVIATIONS = 2.25
 FEW, UNSEEN = 10, 3
 
-IN_MEMORY = "/*+ SHUFFLE_HASH(b) */"
-"""Counts fit into memory, and need not be sorted: they lie where the join wants them."""
-
 _BITS = 52
 """Of a hash, as many as a double has without loss."""
 
@@ -116,8 +113,7 @@ def _by_keys(spark: SparkSession, edge: Edge, one: DataFrame, other: DataFrame) 
     """Every pair counts, where equal values have been counted together."""
     fits = " AND ".join(filter(None, [_equal(edge), edge.condition()]))
     rows = spark.sql(
-        f"SELECT {IN_MEMORY} a.w AS w, sum(a.n * b.n) AS matches "
-        "FROM {one} AS a JOIN {other} AS b "
+        f"SELECT a.w AS w, sum(a.n * b.n) AS matches FROM {{one}} AS a JOIN {{other}} AS b "
         f"ON {fits} GROUP BY a.w",
         one=one,
         other=other,

@@ -80,6 +80,10 @@ SETTINGS: dict[str, str | int] = {
     "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",
     # It would put what is counted on one core, where it is small, and plans every step once more.
     "spark.sql.adaptive.enabled": "false",
+    # What is kept is looked at two or three times: to compress it takes longer.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    # How much of it there is, is known when it is joined: only where it is more is it sorted.
+    "spark.sql.autoBroadcastJoinThreshold": "32m",
 }
 """Of a session that gathers: what it holds are counts, not tuples."""
 
