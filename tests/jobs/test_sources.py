@@ -48,9 +48,11 @@ def read_by_batch(path: Path) -> None:
         parts = [Part(p.batch, *between) for p, between in zip(done, pairwise(ends), strict=True)]
         rows = inlet.source.again(spark, inlet.taken, parts).toArrow()
         flows = {p.batch: p.streams[name] for p in done}
-        assert Counter(rows.column("_batch").to_pylist()) == Counter(
+        taken = Counter(
             {batch: flow.rows + flow.late + flow.rejected for batch, flow in flows.items()}
         )
+        assert Counter(rows.column("_batch").to_pylist()) == taken
+        assert Counter(inlet.source.count(spark, inlet.taken, parts)) == taken
         columns = ", ".join(f'"{column.name}"' for column in inlet.stream.columns)
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
