@@ -217,9 +217,8 @@ def intermediate_rising(seen: Sequence[Observation], policy: Policy) -> str:
         kept = [one.intermediate.get(name) for one in lately]
         grown, first = _risen(kept), kept[0]
         if grown is not None and first and grown > policy.drift * first:
-            return (
-                f"{name} keeps more and more {_for(policy)}: {kept[-1]:,.0f} rows, from {first:,.0f}"
-            )
+            rows = f"{kept[-1]:,.0f} rows, from {first:,.0f}"
+            return f"{name} keeps more and more {_for(policy)}: {rows}"
     return ""
 
 
