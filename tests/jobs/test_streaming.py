@@ -74,7 +74,8 @@ def test_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path):
 
 def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path):
     small.write(tmp_path, range(2))
-    job = small.job(tmp_path, engine="spark")
+    queries = {f"all-{name}": query for name, query in small.QUERIES.items()}
+    job = small.job(tmp_path, engine="spark", queries=queries)
     run(job)
     assert differences(job) == []
 

@@ -78,8 +78,8 @@ class SparkExecutor:
 
     def put(self, relation: str, rows: DataFrame) -> None:
         shared = f"midstream_{self._name}_{relation}"
-        rows.createOrReplaceGlobalTempView(shared)
-        self._name_rows(relation, self._session.table(f"global_temp.{shared}"))
+        rows.createOrReplaceGlobalTempView(f"`{shared}`")
+        self._name_rows(relation, self._session.table(f"global_temp.`{shared}`"))
 
     def run(
         self, relation: str, statement: exp.Query, parameters: Parameters | None = None
@@ -160,7 +160,7 @@ class SparkExecutor:
         return self._views[relation]
 
     def _name_rows(self, relation: str, rows: DataFrame) -> None:
-        rows.createOrReplaceTempView(relation)
+        rows.createOrReplaceTempView(f"`{relation}`")
         self._views[relation] = rows
 
     def _settle(self, relation: str) -> None:
