@@ -21,13 +21,14 @@ setup: $(READY) ## Install everything into .venv, run nothing
 demo: $(READY) ## Run a small job and change its plan while it runs
 	$(BIN)/midstream demo
 
-test: $(READY) ## Run every test but those of the whole loop
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup -m "not services"
-
-loop: $(READY) ## Test the whole loop on the real Airflow and MLflow, one after the other
+test: $(READY) ## Run every test but the browser's
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup -m "not services and not browser"
 	$(BIN)/pytest -m services
 
-screens: $(READY) ## Take the screenshots of docs/screens again, with Debian's Chromium
+loop: $(READY) ## Run the tests of the whole loop alone, on the real Airflow and MLflow
+	$(BIN)/pytest -m services
+
+screens: $(READY) ## Use the pages as on-call does, in Debian's Chromium, and keep docs/screens
 	MIDSTREAM_SCREENS=docs/screens $(BIN)/pytest tests/dags/test_browser.py --basetemp=/tmp/midstream
 
 check: $(READY) ## Lint, types, import contracts and the tests that need no Spark
@@ -35,7 +36,7 @@ check: $(READY) ## Lint, types, import contracts and the tests that need no Spar
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m "not spark and not services"
+	$(BIN)/pytest -q -m "not spark and not services and not browser"
 
 plans: $(READY) ## Write the golden plans of tests/plans again
 	$(BIN)/python -m tests.plans

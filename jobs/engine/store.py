@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 from uuid import uuid4
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -127,7 +128,7 @@ class DeltaStore:
                 schema,
                 mode="ignore",
                 partition_by=partition,
-                configuration=_PROPERTIES | (_BRIEF if table.startswith(_OUR_OWN) else {}),
+                configuration=_properties(table) | (_BRIEF if table.startswith(_OUR_OWN) else {}),
             )
 
     def exists(self, table: str) -> bool:
@@ -230,8 +231,14 @@ _CONTROL = "control/"
 _OUR_OWN = ("state/", _CONTROL)
 """Tables that only the engine reads in the long run."""
 
-_PROPERTIES = {"delta.checkpointInterval": "10"}
-"""A commit reads the log back to its last checkpoint: the nearer that is, the sooner it is done."""
+
+def _properties(table: str) -> dict[str, str]:
+    """A commit reads the log back to its last checkpoint: the nearer that is, the sooner it ends.
+
+    Not all tables have theirs in the same batch, which would take longer than the others.
+    """
+    return {"delta.checkpointInterval": str(8 + crc32(table.encode()) % 5)}
+
 
 _BRIEF = {
     "delta.logRetentionDuration": "interval 1 day",

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -92,9 +93,14 @@ class Up:
 
     def get(self, path: str) -> Any:
         """What Airflow says to the admin."""
-        status, answer = self.ask("GET", f"/api/v2{path}")
+        status, answer = until(partial(self._answered, path), 60, path)
         assert status == 200, answer
         return answer
+
+    def _answered(self, path: str) -> tuple[int, Any] | None:
+        """Airflow answers 500 while its SQLite is locked: that is no answer yet."""
+        answered: tuple[int, Any] = self.ask("GET", f"/api/v2{path}")
+        return None if answered[0] >= 500 else answered
 
     def trigger(self, dag: str, *, who: str | None = "admin", **conf: Any) -> tuple[int, Any]:
         """Start a DAG by hand."""

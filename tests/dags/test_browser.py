@@ -16,7 +16,7 @@ from tests.dags.services import Up, midstream, until
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.browser
 
 CHROMIUM = Path("/usr/bin/chromium")
 """Debian's."""

@@ -39,6 +39,7 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int) -> dict[str, An
         chain.write(directory / "data", [values] * count)
         setup = Setup(chain, engine, directory / "data", count, lateness)
         calm = travel(setup, both[0], {})
+        strategies["none"] = _calm(calm, begins)
         for name in MIGRATIONS:
             trip = travel(setup, both[0], {begins: Wish(name, both[1])})
             said = predict(name, both, chain, values, trip.held, lateness)
@@ -66,8 +67,27 @@ def _outcome(trip: Trip, begins: int, chain: Chain) -> dict[str, Any]:
 
     Moving states is over before the first of them; the others are slower while it goes on.
     """
+    return _beats(trip, begins, trip.done + 1) | {
+        "fills_ms": 1000 * sum(one.seconds for one in trip.fills),
+        "fills_cpu_ms": 1000 * sum(one.cpu for one in trip.fills),
+        "slices": len(trip.fills),
+        "longest_slice_cpu_ms": 1000 * max((one.cpu for one in trip.fills), default=0.0),
+        "batches": trip.done - begins,
+        "event_seconds": (trip.done - begins) * chain.batch,
+        "rebuilt": trip.rebuilt,
+    }
+
+
+def _calm(trip: Trip, begins: int) -> dict[str, Any]:
+    """The same of the plan that stays: how much longer a batch takes now and then anyway."""
+    still = {"slices": 0, "batches": 0, "rebuilt": 0, "same_results": True}
+    return _beats(trip, begins, (begins + len(trip.beats)) // 2) | still
+
+
+def _beats(trip: Trip, begins: int, ends: int) -> dict[str, Any]:
+    """Batches of a migration, and those after it, beside the usual one."""
     usual, used = trip.usual(begins)
-    during, after = trip.beats[begins : trip.done + 1], trip.beats[trip.done + 1 :]
+    during, after = trip.beats[begins:ends], trip.beats[ends:]
     return {
         "usual_ms": 1000 * usual,
         "longest_to_usual": max(beat.gap for beat in during) / usual,
@@ -77,13 +97,6 @@ def _outcome(trip: Trip, begins: int, chain: Chain) -> dict[str, Any]:
         "longest_cpu_to_usual": max(beat.cpu for beat in during) / used,
         "median_cpu_to_usual": median(beat.cpu for beat in during) / used,
         "after_cpu_to_usual": median(beat.cpu for beat in after) / used,
-        "fills_ms": 1000 * sum(one.seconds for one in trip.fills),
-        "fills_cpu_ms": 1000 * sum(one.cpu for one in trip.fills),
-        "slices": len(trip.fills),
-        "longest_slice_cpu_ms": 1000 * max((one.cpu for one in trip.fills), default=0.0),
-        "batches": trip.done - begins,
-        "event_seconds": (trip.done - begins) * chain.batch,
-        "rebuilt": trip.rebuilt,
         "gaps_ms": [1000 * beat.gap for beat in trip.beats],
         "cpu_ms": [1000 * beat.cpu for beat in trip.beats],
     }
