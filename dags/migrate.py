@@ -11,7 +11,6 @@ from dags.defaults import DEFAULTS, TAGS, words
 from dags.watching import WatchOperator
 
 JOBS = registry.jobs()
-STRATEGIES = ["auto", "background", "moving-state", "parallel-track"]
 
 PARAMS = {
     "query": Param(
@@ -24,7 +23,10 @@ PARAMS = {
         description="Such as ((a b) c); `midstream status JOB` shows the one that runs.",
     ),
     "migration": Param(
-        "auto", enum=STRATEGIES, title="Migration", description="How; auto chooses by cost."
+        "auto",
+        enum=[*registry.MIGRATIONS],
+        title="Migration",
+        description="How; auto chooses by cost.",
     ),
     "reason": Param(
         type="string", minLength=3, title="Reason", description="Why. Kept in the history for good."

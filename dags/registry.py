@@ -18,6 +18,15 @@ ALL = "all jobs"
 JOBS = "MIDSTREAM_JOBS"
 """The job files, separated as in PATH; `midstream up` sets it."""
 
+SEARCHES = (
+    "as-written", "mjoin-ordering", "min-state", "state-selection", "state-removal", "mjoin-init",
+    "bjtree-init", "two-layer", "jtree-finder",
+)  # fmt: skip
+"""How to search for a plan; to ask the optimizer itself would make parsing the DAGs slow."""
+
+MIGRATIONS = ("auto", "background", "moving-state", "parallel-track")
+"""How to come to a plan."""
+
 EVERY = timedelta(minutes=5)
 """How often to look where no job says so."""
 

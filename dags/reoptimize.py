@@ -13,6 +13,8 @@ from dags.news import asset, job_of
 JOBS = registry.jobs()
 NEWS = "those with new statistics"
 
+FILE = "as the job file says"
+
 PARAMS = {
     "query": Param(
         NEWS,
@@ -37,6 +39,18 @@ PARAMS = {
         type="boolean",
         title="Force",
         description="Migrate to the best plan, whatever the thresholds say.",
+    ),
+    "strategy": Param(
+        FILE,
+        enum=[FILE, *registry.SEARCHES],
+        title="Strategy",
+        description="How to search for a plan.",
+    ),
+    "migration": Param(
+        FILE,
+        enum=[FILE, *registry.MIGRATIONS],
+        title="Migration",
+        description="How to come to it, this time.",
     ),
     "approve": Param(
         None,
@@ -158,7 +172,15 @@ def _by_hand() -> bool:
 
 
 def _wishes(params: dict[str, Any]) -> list[str]:
-    return [f"--{name.replace('_', '-')}" for name in ("dry_run", "force") if params[name]]
+    """What a person has set, as the command's options."""
+    switches = [f"--{name.replace('_', '-')}" for name in ("dry_run", "force") if params[name]]
+    chosen = [
+        word
+        for name in ("strategy", "migration")
+        if params[name] != FILE
+        for word in (f"--{name}", params[name])
+    ]
+    return switches + chosen
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -306,6 +306,11 @@ class Job(Model):
         """Where the job is written down."""
         return self._document.path
 
+    def deciding(self, **wishes: str | None) -> "Job":
+        """The same job, for somebody who wants it reoptimized in another way."""
+        wanted = {name: wish for name, wish in wishes.items() if wish is not None}
+        return self.model_copy(update={"reoptimize": self.reoptimize.model_copy(update=wanted)})
+
     def sink(self, query: str) -> str:
         """Where that query's results go; by default under the storage."""
         return self.queries[query].sink.path or f"{self.storage}/out/{query}"

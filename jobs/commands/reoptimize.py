@@ -35,6 +35,12 @@ def reoptimize(  # noqa: PLR0913  # options, each by its name
     force: Annotated[
         bool, typer.Option("--force", help="Migrate to the best plan, whatever the thresholds say.")
     ] = False,
+    strategy: Annotated[
+        str | None, typer.Option(help="Search like this, not as the job file says.")
+    ] = None,
+    migration: Annotated[
+        str | None, typer.Option(help="Migrate like this, not as the job file says.")
+    ] = None,
     approve: Annotated[
         str | None, typer.Option(help="Agree to a decision that waits.", metavar="ID")
     ] = None,
@@ -54,7 +60,7 @@ def reoptimize(  # noqa: PLR0913  # options, each by its name
     _check(force=force, dry_run=dry_run, history=history, answers=(approve, reject))
     if (force or answers) and not reason:
         reason = _ask_why(json=json)
-    job = specs.load(file)
+    job = specs.load(file).deciding(strategy=strategy, migration=migration)
     asked = Asked(time_ns() // 1000, user(), reason, force, dry_run)
     if history:
         return _history(job, query, json=json)

@@ -73,6 +73,15 @@ def test_a_wrong_job_file_does_not_take_the_others_down(registry):
     assert registry.chosen("other / two", found) == (found["other"], "two")
 
 
+def test_the_forms_offer_every_strategy_there_is():
+    from dags import registry
+    from optimizer.migration import MIGRATIONS
+    from optimizer.search import SEARCHES
+
+    assert set(registry.SEARCHES) == set(SEARCHES)
+    assert set(registry.MIGRATIONS) == {"auto", *MIGRATIONS}
+
+
 def test_without_any_job(monkeypatch: pytest.MonkeyPatch):
     from dags import registry
 

@@ -325,6 +325,17 @@ def test_an_unknown_search(make: Callable[..., Stage]):
     assert "did you mean two-layer?" in said
 
 
+def test_another_search_and_another_migration_than_the_file_says(stage: Stage):
+    see(stage, LATE)
+    wishes = ("--strategy", "jtree-finder", "--migration", "parallel-track", "--dry-run")
+    (found,) = stage.json(*THREE, *wishes)
+    assert found["candidates"][0]["strategy"] == "jtree-finder"
+    assert found["migration"] == "parallel-track"
+    said = stage.says(2, *THREE, "--migration", "by-force")
+    assert "by-force" in said
+    assert "parallel-track" in said
+
+
 # --- the budget ----------------------------------------------------------------------------------
 
 
