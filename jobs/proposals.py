@@ -38,6 +38,9 @@ from stats import workloads
 from stats.costs import known
 from stats.store import StatsStore
 
+RECENT = 3
+"""Windows that lag by more rounds of gathering are not looked at: the job's tables know better."""
+
 
 @dataclass(frozen=True)
 class Running:
@@ -246,8 +249,8 @@ class Subject:
 def _seen(running: Running, task: Task) -> Workload:
     """The workload by the last good windows; without recent ones, by the job's own tables."""
     job, stats = running.job, StatsStore.of(local(running.job.storage))
-    batch = job.trigger.total_seconds()
-    since = (running.batches[0]["watermark"] or 0) - job.statistics.stale // MICROSECOND
+    batch, lag = job.trigger.total_seconds(), RECENT * _micros(job.statistics.every)
+    since = (running.batches[0]["watermark"] or 0) - lag
     windows = [window for window in stats.good() if window.end > since]
     if not windows:
         return observed(running.plans[task.name], running.store, running.batches, batch)
