@@ -25,6 +25,7 @@ def test_the_demo_ends_as_it_should(tmp_path: Path):
     assert told["results"] > 10_000
     assert told["from"] == "(((f b) w) c)" != told["to"]
     assert {"f", "b", "c", "w"} >= set(told["kept"]) != set()
-    assert any("drift" in reason for reason in told["reasons"])
+    # Which trigger is first depends on where the windows lie.
+    assert any(word in why for why in told["reasons"] for word in ("drift", "keeps more and more"))
     assert all(Path(path).read_text().startswith("<svg") for path in told["pictures"])
     assert not manage.status(Home.of(directory))["up"]
