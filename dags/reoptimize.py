@@ -174,13 +174,8 @@ def _by_hand() -> bool:
 def _wishes(params: dict[str, Any]) -> list[str]:
     """What a person has set, as the command's options."""
     switches = [f"--{name.replace('_', '-')}" for name in ("dry_run", "force") if params[name]]
-    chosen = [
-        word
-        for name in ("strategy", "migration")
-        if params[name] != FILE
-        for word in (f"--{name}", params[name])
-    ]
-    return switches + chosen
+    chosen = ("strategy", "migration")
+    return switches + [f"--{name}={params[name]}" for name in chosen if params[name] != FILE]
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -18,8 +18,8 @@ from jobs.engine.progress import PROGRESS
 from jobs.engine.verify import Verdict
 from jobs.migrations import Record
 from jobs.specs import Job
-from jobs.status import SECOND
 from jobs.tracking.account import priced, task_of
+from jobs.tracking.outcome import gaps
 from optimizer.identity import states
 from optimizer.picture import diff
 from optimizer.plan import tree_of
@@ -109,11 +109,7 @@ def report(job: Job, decision: Decision, migration: Record, pictures: Path) -> R
     first, cut = migration.events[0].batch, migration.event("done").batch
     progress = History(JobStore(local(job.storage)), PROGRESS)
     done = {one["batch"]: one for one in progress.between(first - BATCHES - 1, cut + BATCHES)}
-    gaps = {
-        number: (one["finished"] - done[number - 1]["finished"]) / SECOND
-        for number, one in done.items()
-        if number - 1 in done
-    }
+    waits = gaps(done.values())
     task, (_, verdicts) = task_of(job, decision), compared(job)
     old, new = (priced(task, plan) for plan in (decision.running_plan, decision.chosen_plan))
     before, after = states(old.plan.root), states(new.plan.root)
@@ -122,9 +118,11 @@ def report(job: Job, decision: Decision, migration: Record, pictures: Path) -> R
         kept=_named(after, [key for key in after if key in before]),
         rebuilt=_named(after, [key for key in after if key not in before]),
         dropped=_named(before, [key for key in before if key not in after]),
-        silence=max(gap for number, gap in gaps.items() if first <= number <= cut + 1),
-        usual=median(gap for number, gap in gaps.items() if number < first),
-        before=Speed.of([one for number, one in done.items() if number in gaps and number < first]),
+        silence=max(gap for number, gap in waits.items() if first <= number <= cut + 1),
+        usual=median(gap for number, gap in waits.items() if number < first),
+        before=Speed.of(
+            [one for number, one in done.items() if number in waits and number < first]
+        ),
         after=Speed.of([one for number, one in done.items() if number > cut]),
         verdicts=tuple(verdicts),
         pictures=tuple(_drawn(old, new, task, pictures)),

@@ -1,6 +1,6 @@
 """What a migration came to, measured: its length, how long nothing came out, what it gained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -54,13 +54,18 @@ def settled(watched: Watched, record: Record) -> bool:
 
 def _silence(batches: Sequence[Mapping[str, Any]], first: int, last: int, usual: float) -> float:
     """For how long no results came, beyond what is usual between two batches."""
-    times = {batch["batch"]: batch["finished"] / SECOND for batch in batches}
-    gaps = [
-        times[number] - times[number - 1]
-        for number in range(first, last + 1)
-        if number in times and number - 1 in times
-    ]
-    return max(0.0, max(gaps, default=0.0) - usual)
+    while_migrating = [gap for number, gap in gaps(batches).items() if first <= number <= last]
+    return max(0.0, max(while_migrating, default=0.0) - usual)
+
+
+def gaps(batches: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+    """By batch, the seconds from the end of the one before to its own, where both are known."""
+    times = {batch["batch"]: batch["finished"] for batch in batches}
+    return {
+        number: (time - times[number - 1]) / SECOND
+        for number, time in times.items()
+        if number - 1 in times
+    }
 
 
 def _gain(

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs.services.components import DAGS
 from tests.jobs import small
-
-DAGS = Path(__file__).parents[2] / "dags"
 
 PARSE = """
 import sys, time
