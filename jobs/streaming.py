@@ -8,7 +8,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -21,13 +21,16 @@ from typing import TYPE_CHECKING, Any
 from jobs.engine import layout
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
+from jobs.engine.executors.tasks import TasksExecutor
 from jobs.engine.feed import (
     Inlet,
     as_arrow,
+    as_files,
     as_frames,
     inlets,
     origin,
     straight,
+    straight_files,
     straight_frames,
     united,
 )
@@ -65,6 +68,14 @@ _POLL = 0.2
 """Seconds between two looks at the streaming query, at the sources and at the wish to stop."""
 
 
+EXECUTORS: Mapping[str, Callable[["SparkSession"], "Executor"]] = {
+    "spark": SparkExecutor,
+    "spark-duckdb": TasksExecutor,
+    "duckdb": lambda _: DuckExecutor(writers=2),
+}
+"""Who runs a job's statements, by what its file calls the engine."""
+
+
 @dataclass(frozen=True)
 class Extent:
     """How far to run: for ever, until nothing is left, a number of batches."""
@@ -88,9 +99,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
             _must_end(inputs)
         store = job_store(job)
         spark = session(f"midstream-{job.job}", **SETTINGS)
-        executor: Executor = (
-            SparkExecutor(spark) if job.engine == "spark" else DuckExecutor(writers=2)
-        )
+        executor = EXECUTORS[job.engine](spark)
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
         look = Surroundings(inputs)
         engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2, look=look)
@@ -270,8 +279,12 @@ class _Run:
     @contextmanager
     def _by_stream(self, rows: "DataFrame", number: int) -> Iterator[dict[str, Any]]:
         names = [inlet.stream.name for inlet in self.streams]
-        if not isinstance(self.engine.executor, SparkExecutor):
+        if isinstance(self.engine.executor, DuckExecutor):
             yield straight(self.streams, number) or as_arrow(rows, names)
+            return
+        if isinstance(self.engine.executor, TasksExecutor):
+            scratch = self.notes.with_name("scratch")
+            yield straight_files(self.streams, number) or as_files(rows, names, scratch)
             return
         if frames := straight_frames(self.spark, self.streams, number):
             yield frames

@@ -4,19 +4,26 @@ Spark numbers the sources of a query as they stand in it, and its checkpoint kno
 numbers: so the order is fixed when a job first runs and kept in its storage.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from functools import reduce
+from functools import partial, reduce
 from json import dumps, loads
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from jobs.engine.checkpoint import Taken
+from jobs.engine.executors.filed import Filed
+from jobs.engine.executors.spark import gathered
 from jobs.engine.sources import Feed, Source, source
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.sources.generator import GeneratorSource
@@ -127,6 +134,52 @@ def straight_frames(
             return None
         found[inlet.stream.name] = rows
     return found
+
+
+def straight_files(inlets: Iterable[Inlet], batch: int) -> dict[str, Filed] | None:
+    """Where a batch's rows are, by stream, if all sources leave them as they are."""
+    found: dict[str, Filed] = {}
+    for inlet in inlets:
+        source = inlet.source
+        rows = source.filed(inlet.taken, batch) if isinstance(source, FilesSource) else None
+        if rows is None:
+            return None
+        found[inlet.stream.name] = rows
+    return found
+
+
+def as_files(batch: DataFrame, streams: Sequence[str], directory: Path) -> dict[str, Filed]:
+    """A batch's rows by stream, written by tasks to files that live as long as the batch."""
+    rmtree(directory, ignore_errors=True)
+    for name in streams:
+        (directory / name).mkdir(parents=True)
+    written = batch.mapInArrow(partial(_spill, directory, streams), _SPILLED).collect()
+    found = {}
+    for name in streams:
+        kind = batch.schema[name].dataType
+        assert isinstance(kind, StructType)
+        files = tuple((row.path, row.rows) for row in written if row.stream == name)
+        found[name] = Filed(files, to_arrow_schema(kind, timezone="UTC"))
+    return found
+
+
+_SPILLED = "stream STRING, path STRING, rows BIGINT"
+
+
+def _spill(
+    directory: Path, streams: Sequence[str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Runs in a task."""
+    for rows in gathered(batches):
+        tags, written = rows.column(TAG), []
+        for name in streams:
+            own = _own(rows.column(name).filter(pc.equal(tags, name)))
+            path = directory / name / f"{uuid4().hex}.parquet"
+            if own.num_rows:
+                pq.write_table(own, path)
+                written.append({"stream": name, "path": str(path), "rows": own.num_rows})
+        if written:
+            yield pa.RecordBatch.from_pylist(written)
 
 
 def as_arrow(batch: DataFrame, streams: Iterable[str]) -> dict[str, pa.Table]:

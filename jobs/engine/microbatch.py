@@ -225,7 +225,8 @@ class Engine:
         parameters = None
         if until is not None:
             parameters = {FROM: self.progress.emitted.get(output.query, ALWAYS), TO: until}
-        self.executor.run(relation, output.statement, parameters)
+        whole = output.horizon is not None
+        self.executor.run(relation, output.statement, parameters, whole=whole)
         self._write(batch, relation, result_table(output.query), mark=False)
         return until
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from sqlglot import parse_one
 
+from jobs.engine.executors.filed import quoted
 from jobs.engine.feed import Inlet
 from jobs.engine.ingest import ROW
 from jobs.engine.layout import JobStore
 from jobs.engine.microbatch import result_table
 from jobs.engine.progress import Progress
-from jobs.engine.sources.common import quoted
 from jobs.engine.store import BATCH, BATCHES
 from optimizer.query import RESULT, WINDOW_END, WINDOW_START, ColumnRef, Expression, Query
 

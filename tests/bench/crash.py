@@ -46,7 +46,7 @@ SHAPES = {
 }
 """The plans between which queries migrate."""
 
-ENGINES = ("duckdb", "spark")
+ENGINES = ("duckdb", "spark", "spark-duckdb")
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A process that lives for seconds is not worth optimising for."""
@@ -81,7 +81,7 @@ def crash(
     runs: Annotated[int, typer.Option(min=1, help="How often to kill the process.")] = 50,
     seed: Annotated[int, typer.Option(help="What chooses where.")] = 1,
     files: Annotated[int, typer.Option(min=2, help="Batches of a whole job.")] = 8,
-    engine: Annotated[str, typer.Option(help="duckdb or spark.")] = "duckdb",
+    engine: Annotated[str, typer.Option(help="duckdb, spark or spark-duckdb.")] = "duckdb",
     migrations: Annotated[
         bool, typer.Option("--migrations", help="Change plans meanwhile, again and again.")
     ] = False,

@@ -42,4 +42,19 @@ def _spark() -> tuple[Executor, Input]:
     return SparkExecutor(spark), lambda file: spark.read.parquet(str(file))
 
 
-_ENGINES: dict[str, Callable[[], tuple[Executor, Input]]] = {"duckdb": _duckdb, "spark": _spark}
+def _spark_duckdb() -> tuple[Executor, Input]:
+    from jobs.engine.executors.filed import Filed
+    from jobs.engine.executors.tasks import TasksExecutor
+    from jobs.spark import session
+
+    def read(file: Path) -> Filed:
+        return Filed(((str(file), pq.read_metadata(file).num_rows),), pq.read_schema(file))
+
+    return TasksExecutor(session("bench")), read
+
+
+_ENGINES: dict[str, Callable[[], tuple[Executor, Input]]] = {
+    "duckdb": _duckdb,
+    "spark": _spark,
+    "spark-duckdb": _spark_duckdb,
+}

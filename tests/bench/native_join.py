@@ -21,6 +21,7 @@ FLINK = ROOT / ".bench" / "flink" / "bin" / "python"
 
 ENGINES = (
     "midstream-duckdb",
+    "midstream-spark-duckdb",
     "midstream-spark",
     "native-rocksdb",
     "native-changelog",

@@ -75,7 +75,7 @@ class Run:
 
 
 def orders(  # typer reads options from parameters
-    engine: Annotated[str, typer.Option(help="duckdb or spark.")] = "duckdb",
+    engine: Annotated[str, typer.Option(help="duckdb, spark or spark-duckdb.")] = "duckdb",
     rate: Annotated[int, typer.Option(help="Tuples per second and stream.")] = 5_000,
     window: Annotated[int, typer.Option(help="Seconds.")] = 30,
     seconds: Annotated[int, typer.Option(help="How much input; a batch has 10 of them.")] = 80,

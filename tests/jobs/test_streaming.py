@@ -4,6 +4,7 @@ import errno
 import signal
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from deltalake import DeltaTable
@@ -72,12 +73,33 @@ def test_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path):
     assert run(job) == []
 
 
-def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path):
+@pytest.mark.parametrize("engine", ["spark", "spark-duckdb"])
+def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path, engine: str):
     small.write(tmp_path, range(2))
     queries = {f"all-{name}": query for name, query in small.QUERIES.items()}
-    job = small.job(tmp_path, engine="spark", queries=queries)
+    job = small.job(tmp_path, engine=engine, queries=queries)
     run(job)
     assert differences(job) == []
+
+
+def test_rows_that_only_spark_can_read_reach_its_tasks(spark: SparkSession, tmp_path: Path):
+    """Through files that do not outlive their batch by long."""
+    small.write(tmp_path, range(2))
+    job = small.job(tmp_path, engine="spark-duckdb")
+    streams = yaml.safe_load(job.read_text())["streams"]
+    for file in sorted((tmp_path / "b").iterdir()):
+        lines = (
+            pq.read_table(file)
+            .to_pandas()
+            .to_json(orient="records", lines=True, date_unit="us", date_format="iso")
+        )
+        file.with_suffix(".json").write_text(lines)
+        file.unlink()
+    streams["b"]["format"] = "json"
+    run(changed(job, streams=streams))
+    assert differences(job) == []
+    left = list((tmp_path / "storage/scratch").rglob("*.parquet"))
+    assert len(left) <= 2 * len(streams)
 
 
 def test_results_go_where_the_job_says(spark: SparkSession, tmp_path: Path):
@@ -180,7 +202,7 @@ def test_stopped_by_a_signal(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("engine", "runs"), [("duckdb", 3), ("spark", 1)])
+@pytest.mark.parametrize(("engine", "runs"), [("duckdb", 2), ("spark", 1), ("spark-duckdb", 1)])
 def test_killed_anywhere(tmp_path: Path, engine: str, runs: int):
     """A few of what `midstream bench crash` does many times."""
     outcome = crash.crashes(tmp_path, runs=runs, seed=3, files=3, engine=engine)

@@ -21,9 +21,17 @@ class Executor(Protocol):
         """Name the rows of a batch's input, in whatever form this executor gets them."""
 
     def run(
-        self, relation: str, statement: exp.Query, parameters: Parameters | None = None
+        self,
+        relation: str,
+        statement: exp.Query,
+        parameters: Parameters | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
-        """Compute a statement once and name its rows."""
+        """Compute a statement once and name its rows.
+
+        `whole`: what it makes of parts of its input is not, put together, what it makes of all.
+        """
 
     def rows(self, relation: str) -> pa.Table:
         """Bring a small relation here."""

@@ -27,14 +27,20 @@ _PARAMETER = re.compile(r"\$(\w+)")
 """How a parameter stands in DuckDB's text; it takes none that it does not find there."""
 
 
+def connect() -> duckdb.DuckDBPyConnection:
+    """A database in memory in which the engine's statements mean what they say."""
+    made = duckdb.connect()
+    made.execute(_SETTINGS)
+    return made
+
+
 class DuckExecutor:
     """Runs a batch's statements in one in-memory database; writes go on in threads, if any."""
 
     def __init__(self, writers: int = 0) -> None:
-        self._connection = duckdb.connect()
+        self._connection = connect()
         self._free = Lock()
         self._pool = ThreadPoolExecutor(writers, "duck-write") if writers else None
-        self._execute(_SETTINGS)
         self._relations: set[str] = set()
         self._inputs: set[str] = set()
 
@@ -44,7 +50,12 @@ class DuckExecutor:
         self._inputs.add(relation)
 
     def run(
-        self, relation: str, statement: exp.Query, parameters: Parameters | None = None
+        self,
+        relation: str,
+        statement: exp.Query,
+        parameters: Parameters | None = None,
+        *,
+        whole: bool = False,  # noqa: ARG002
     ) -> None:
         text = render(statement, "duckdb")
         named = set(_PARAMETER.findall(text))
@@ -53,14 +64,14 @@ class DuckExecutor:
         self._relations.add(relation)
 
     def rows(self, relation: str) -> pa.Table:
-        return _in_utc(self._cursor().table(relation).to_arrow_table())
+        return in_utc(self._cursor().table(relation).to_arrow_table())
 
     def count(self, relation: str) -> int:
         counted = self._query(f"SELECT count(*) FROM {_quote(relation)}")
         return int(counted[0][0])
 
     def schema(self, relation: str) -> pa.Schema:
-        return _in_utc(self._cursor().table(relation).limit(0).to_arrow_table()).schema
+        return in_utc(self._cursor().table(relation).limit(0).to_arrow_table()).schema
 
     def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
         """Write on another thread; its cursor comes from here, for a busy connection gives none."""
@@ -123,13 +134,13 @@ class DuckExecutor:
 def _write(
     relation: duckdb.DuckDBPyRelation, store: Store, table: str, batch: int | None
 ) -> list[File]:
-    rows = _in_utc(relation.to_arrow_table())
+    rows = in_utc(relation.to_arrow_table())
     if batch is not None:
         rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))
     return put_partitions(store, table, rows)
 
 
-def _in_utc(rows: pa.Table) -> pa.Table:
+def in_utc(rows: pa.Table) -> pa.Table:
     """DuckDB calls its time zone by another name than Delta allows."""
     fields = [
         field.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field

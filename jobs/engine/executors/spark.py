@@ -82,7 +82,12 @@ class SparkExecutor:
         self._name_rows(relation, self._session.table(f"global_temp.`{shared}`"))
 
     def run(
-        self, relation: str, statement: exp.Query, parameters: Parameters | None = None
+        self,
+        relation: str,
+        statement: exp.Query,
+        parameters: Parameters | None = None,
+        *,
+        whole: bool = False,  # noqa: ARG002
     ) -> None:
         filled = exp.replace_placeholders(statement, **parameters) if parameters else statement
         for table in filled.find_all(exp.Table):
@@ -215,7 +220,7 @@ def _write_part(
 ) -> Iterator[pa.RecordBatch]:
     """Runs in a task."""
     store = DeltaStore(location.parent)
-    for rows in _gathered(batches):
+    for rows in gathered(batches):
         if batch is not None:
             number = pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows)
             rows = rows.append_column(BATCH, number)  # noqa: PLW2901
@@ -223,12 +228,13 @@ def _write_part(
         yield pa.RecordBatch.from_pylist(files, _FILES_OF_A_TASK)
 
 
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    gathered: list[pa.RecordBatch] = []
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows of a task in tables that fit into memory."""
+    parts: list[pa.RecordBatch] = []
     for batch in batches:
-        gathered.append(batch)
-        if sum(part.num_rows for part in gathered) >= _MOST:
-            yield pa.Table.from_batches(gathered)
-            gathered = []
-    if gathered:
-        yield pa.Table.from_batches(gathered)
+        parts.append(batch)
+        if sum(part.num_rows for part in parts) >= _MOST:
+            yield pa.Table.from_batches(parts)
+            parts = []
+    if parts:
+        yield pa.Table.from_batches(parts)

@@ -100,11 +100,6 @@ def arrow_type(column: Column) -> pa.DataType:
     return _ARROW_OF[column.type]
 
 
-def quoted(name: str) -> str:
-    """A name, as DuckDB wants it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def same_schema(stream: Stream, found: pa.Schema, where: str) -> None:
     """Complain about the first column that is new, missing or of another type."""
     for column in stream.columns:

@@ -14,6 +14,7 @@ from deltalake.exceptions import TableNotFoundError
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.engine.checkpoint import Part, Position, Taken, whole_versions
+from jobs.engine.executors.filed import quoted
 from jobs.engine.ingest import ROW
 from jobs.engine.sources.common import (
     Feed,
@@ -23,7 +24,6 @@ from jobs.engine.sources.common import (
     is_there,
     local,
     numbered,
-    quoted,
     same_schema,
 )
 from jobs.engine.store import BATCH

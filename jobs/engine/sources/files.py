@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.engine.checkpoint import Part, Taken
+from jobs.engine.executors.filed import Filed, quoted
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.sources.common import (
     Feed,
@@ -28,10 +29,10 @@ from jobs.engine.sources.common import (
     known_columns,
     local,
     numbered,
-    quoted,
     same_schema,
 )
 from jobs.engine.store import BATCH
+from optimizer.query import Column
 
 OPTIONS = {"maxFileAge": "36500d"}
 """Spark would leave out what is a week older than the newest file, without a word."""
@@ -99,6 +100,21 @@ class FilesSource:
         rows = pa.concat_tables([schema.empty_table(), *tables])
         nothing = pa.nulls(rows.num_rows, pa.string())
         return rows.append_column(REASON, nothing).append_column(ROW, nothing)
+
+    def filed(self, taken: Taken, batch: int) -> Filed | None:
+        """What a batch takes, to be read by DuckDB wherever it is; nothing if only Spark can."""
+        files = self._taken_as_they_are(taken, batch)
+        if files is None:
+            return None
+        columns = self._feed.stream.columns
+        schema = pa.schema([(c.name, arrow_type(c)) for c in columns])
+        texts = [pa.field(name, pa.string()) for name in (REASON, ROW)]
+        nothing = [f"NULL::VARCHAR AS {name}" for name in (REASON, ROW)]
+        return Filed(
+            tuple((str(path), pq.read_metadata(path).num_rows) for path in files),
+            pa.schema([*schema, *texts]),
+            ", ".join([*_typed(columns), *nothing]),
+        )
 
     def frame_of(self, spark: SparkSession, taken: Taken, batch: int) -> DataFrame | None:
         """What a batch takes, to be read by Spark as often as it likes; nothing if that is dear."""
@@ -182,10 +198,7 @@ class FilesSource:
     def _parquet_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
     ) -> None:
-        columns = self._feed.stream.columns
-        selected = ", ".join(
-            f"CAST({quoted(c.name)} AS {duck_type(c)}) AS {quoted(c.name)}" for c in columns
-        )
+        selected = ", ".join(_typed(self._feed.stream.columns))
         if files:
             paths = [str(path) for path in files]
             connection.execute(
@@ -314,6 +327,11 @@ class FilesSource:
             f"CREATE OR REPLACE TABLE {quoted(table)} AS SELECT {selected}, {ROW} FROM _fields"
         )
         connection.unregister("_fields")
+
+
+def _typed(columns: Iterable[Column]) -> list[str]:
+    """Columns of a file as those that were declared."""
+    return [f"CAST({quoted(c.name)} AS {duck_type(c)}) AS {quoted(c.name)}" for c in columns]
 
 
 def _uris(files: Iterable[Path]) -> list[str]:

@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import parse_one
 
 from jobs.engine.checkpoint import Part, Position, Taken
+from jobs.engine.executors.filed import quoted
 from jobs.engine.ingest import ROW
-from jobs.engine.sources.common import Feed, counted, quoted
+from jobs.engine.sources.common import Feed, counted
 from jobs.engine.store import BATCH
 from optimizer.query import Column
 

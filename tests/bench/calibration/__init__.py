@@ -30,7 +30,7 @@ APART = 1.2
 
 
 def calibration(
-    engine: Annotated[str, typer.Option(help="duckdb or spark.")] = "duckdb",
+    engine: Annotated[str, typer.Option(help="duckdb, spark or spark-duckdb.")] = "duckdb",
     plans: Annotated[int, typer.Option(min=3, help="How many of each workload.")] = 20,
     workloads: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(LOADS),
     seed: Annotated[int, typer.Option(help="Of the tuples.")] = 1,

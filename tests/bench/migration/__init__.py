@@ -29,7 +29,7 @@ PARTS = ("silence", "window", "rate", "time")
 
 def migration(  # noqa: PLR0917  # typer reads options from parameters
     part: Annotated[str, typer.Option(help=f"{', '.join(PARTS)}; several by commas.")] = "silence",
-    engine: Annotated[str, typer.Option(help="duckdb or spark.")] = "duckdb",
+    engine: Annotated[str, typer.Option(help="duckdb, spark or spark-duckdb.")] = "duckdb",
     streams: Annotated[int, typer.Option(min=3, max=4, help="How many are joined.")] = 4,
     rate: Annotated[int, typer.Option(help="Tuples per second and stream.")] = 2_000,
     window: Annotated[int, typer.Option(help="Seconds; that of all parts but window.")] = 30,

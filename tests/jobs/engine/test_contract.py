@@ -1,13 +1,21 @@
 """Every shape of plan, on both executors, gives what the query means: no row more, none less."""
 
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.engine.executors import Executor
 from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.executors.filed import Filed
 from jobs.engine.executors.spark import SparkExecutor
+from jobs.engine.executors.tasks import TasksExecutor
 from jobs.engine.store import DeltaStore, MemoryStore, Store
 from optimizer.plan import (
     Emit,
@@ -66,15 +74,37 @@ def test_any_delivery_gives_the_same(how):
     assert store.exists("late/a") == (how == LATE)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_spark(case, spark: SparkSession, tmp_path: Path):
+def in_files(directory: Path) -> Callable[[pa.Table], Filed]:
+    """Rows as the tasks of Spark take them: two files, of which one may be empty."""
+
+    def convert(rows: pa.Table) -> Filed:
+        directory.mkdir(exist_ok=True)
+        files = []
+        for part in (rows.slice(0, 7), rows.slice(7)):
+            path = str(directory / f"{uuid4().hex}.parquet")
+            pq.write_table(part, path)
+            files.append((path, part.num_rows))
+        return Filed(tuple(files), rows.schema)
+
+    return convert
+
+
+@pytest.mark.parametrize(
+    ("engine", "case"),
+    [*product(["spark"], CASES), *product(["spark-duckdb"], CASES[::5])],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_spark(engine: str, case: Case, spark: SparkSession, tmp_path: Path):
     """Fewer shapes and batches, and the same tables as DuckDB's, down to the types."""
     chosen = plans(case, most=2)[-2:]
     for at, plan in enumerate(chosen):
         how = (Delivery(2), DISORDERED)[at] if len(case.query.inputs) == 3 else Delivery(2)
         store, duck = DeltaStore(tmp_path / str(at)), MemoryStore()
-        executor = SparkExecutor(spark)
-        run(plan, store, executor, how, convert=spark.createDataFrame)
+        executor: Executor = SparkExecutor(spark)
+        convert: Callable[[pa.Table], Any] = spark.createDataFrame
+        if engine == "spark-duckdb":
+            executor, convert = TasksExecutor(spark), in_files(tmp_path / "raw")
+        run(plan, store, executor, how, convert=convert)
         executor.close()
         check(case, plan, store, how)
         run(plan, duck, DuckExecutor(), how)

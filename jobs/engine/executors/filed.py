@@ -1,0 +1,85 @@
+"""Rows in Parquet files as DuckDB reads them: all of them, or one task's share.
+
+A share is a range of the rows as the files hold them, one file after another: shares are equally
+large, no row is in two of them, and a task opens no more files than it needs.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from jobs.engine.store import BATCH, File
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of all rows that one of so many tasks takes."""
+
+    task: int
+    of: int
+
+    def range(self, rows: int) -> tuple[int, int]:
+        """Where it begins and where it ends."""
+        return rows * self.task // self.of, rows * (self.task + 1) // self.of
+
+
+@dataclass(frozen=True)
+class Filed:
+    """Rows in files: how many each has, and what is read of them."""
+
+    files: tuple[tuple[str, int], ...]
+    schema: pa.Schema
+    columns: str = "*"
+    before: int | None = None
+    """Where an interrupted batch has left rows: the batch before which rows count."""
+
+    @classmethod
+    def of(
+        cls, location: Path, files: Iterable[File], schema: pa.Schema, before: int | None = None
+    ) -> "Filed":
+        """What a table's files hold."""
+        found = tuple((str(location / file.path), file.rows) for file in files)
+        return cls(found, schema, before=before)
+
+    def define(self, connection: duckdb.DuckDBPyConnection, name: str, share: Share | None) -> None:
+        """Let a connection read them by that name."""
+        parts = list(self._parts(share))
+        if not parts:
+            connection.register(name, self.schema.empty_table())
+            return
+        condition = f" WHERE {BATCH} < {self.before}" if self.before is not None else ""
+        rows = " UNION ALL BY NAME ".join(f"FROM {part}" for part in parts)
+        connection.execute(
+            f"CREATE TEMP VIEW {quoted(name)} AS SELECT {self.columns} FROM ({rows}){condition}"
+        )
+
+    def _parts(self, share: Share | None) -> Iterator[str]:
+        """Whole files in one go, those of which a share ends in the middle by themselves."""
+        first, last = share.range(sum(rows for _, rows in self.files)) if share else (0, None)
+        whole, end = [], 0
+        for path, rows in self.files:
+            begin, end = end, end + rows
+            if begin >= first and (last is None or end <= last):
+                whole.append(path)
+            elif last is not None and begin < last and end > first:
+                low, high = max(first - begin, 0), min(last - begin, rows)
+                yield (
+                    f"(SELECT * EXCLUDE (file_row_number) FROM "
+                    f"{_read([path], ', file_row_number = true')} "
+                    f"WHERE file_row_number >= {low} AND file_row_number < {high})"
+                )
+        if whole:
+            yield _read(whole)
+
+
+def _read(paths: list[str], options: str = "") -> str:
+    files = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    return f"read_parquet([{files}], hive_partitioning = false{options})"
+
+
+def quoted(name: str) -> str:
+    """A name, as DuckDB wants it."""
+    return '"' + name.replace('"', '""') + '"'
