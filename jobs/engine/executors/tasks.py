@@ -38,9 +38,14 @@ class _Text:
     all: str
     share: str | None
     """None: it cannot be computed in parts, and one task does it."""
-    reads: frozenset[str]
+    reads_for_all: frozenset[str]
+    reads_for_share: frozenset[str]
     simple: bool
     """Whether it is no work to speak of, so that whoever needs its rows computes them again."""
+
+    def reads(self, name: str) -> frozenset[str]:
+        """What is needed to read it by that name."""
+        return self.reads_for_share if name.endswith(SHARED) else self.reads_for_all
 
     def define(self, connection: duckdb.DuckDBPyConnection, name: str, share: Share | None) -> None:
         """Let a connection read its rows by that name."""
@@ -60,6 +65,11 @@ class _Target:
     relation: str
     location: Path
     batch: int | None
+
+    @property
+    def share(self) -> str:
+        """What a task calls its part of them."""
+        return self.relation + SHARED
 
 
 @dataclass
@@ -167,13 +177,13 @@ class TasksExecutor:
         return self._states[name].rows if name in self._states else self._relations[name]
 
     def _below(self, name: str) -> dict[str, _Relation]:
-        """A relation and all that it is made of, each after what it reads."""
+        """A relation, or a share of it, and all that it is made of, each after what it reads."""
         found: dict[str, _Relation] = {}
 
         def visit(name: str) -> None:
-            relation = self._relation(name)
+            relation = self._relation(name.removesuffix(SHARED))
             if isinstance(relation, _Text):
-                for other in relation.reads - found.keys():
+                for other in relation.reads(name) - found.keys():
                     visit(other)
             found[name] = relation
 
@@ -199,16 +209,16 @@ class TasksExecutor:
 
     def _ready(self, wanted: _Wanted) -> bool:
         """Whether all is written that it would be dear to compute again."""
-        below = self._below(wanted.target.relation)
-        dear = (n for n, one in below.items() if isinstance(one, _Text) and not one.simple)
-        waits = {n for n in dear if n in self._wanted and self._wanted[n] is not wanted}
-        return wanted.files is None and not waits
+        below = self._below(wanted.target.share)
+        dear = {n for n, one in below.items() if isinstance(one, _Text) and not one.simple}
+        waits = {n.removesuffix(SHARED) for n in dear} & self._wanted.keys()
+        return wanted.files is None and waits <= {wanted.target.relation}
 
     def _carry_out(self, together: list[_Wanted]) -> None:
         """One job of Spark's."""
         relations: dict[str, _Relation] = {}
         for wanted in together:
-            relations |= self._below(wanted.target.relation)
+            relations |= self._below(wanted.target.share)
         work = partial(_task, relations, [one.target for one in together], self.tasks)
         context = self.session.sparkContext
         found = context.parallelize(range(self.tasks), self.tasks).mapPartitions(work).collect()
@@ -254,15 +264,15 @@ def _task(
     for number in numbers:
         with _database(1).cursor() as connection:
             for name, relation in relations.items():
-                relation.define(connection, name, None)
-                relation.define(connection, name + SHARED, Share(number, tasks))
+                share = Share(number, tasks) if name.endswith(SHARED) else None
+                relation.define(connection, name, share)
             for at, target in enumerate(targets):
                 for file in _write(connection, target):
                     yield at, file
 
 
 def _write(connection: duckdb.DuckDBPyConnection, target: _Target) -> list[File]:
-    rows = in_utc(connection.sql(f"FROM {quoted(target.relation + SHARED)}").to_arrow_table())
+    rows = in_utc(connection.sql(f"FROM {quoted(target.share)}").to_arrow_table())
     if target.batch is not None:
         batch = pa.repeat(pa.scalar(target.batch, pa.int64()), rows.num_rows)
         rows = rows.append_column(BATCH, batch)
@@ -276,14 +286,20 @@ def _write(connection: duckdb.DuckDBPyConnection, target: _Target) -> list[File]
 @lru_cache(maxsize=256)
 def _text(statement: exp.Query, parameters: tuple[tuple[str, int], ...], *, whole: bool) -> _Text:
     filled = exp.replace_placeholders(statement, **dict(parameters)) if parameters else statement
-    reads = frozenset(table.name for table in filled.find_all(exp.Table) if table.name)
+    reads = _names(filled)
+    share = None if whole else _shared(filled.copy())
     kept = any(name.startswith("state_") for name in reads)
     return _Text(
         filled.sql(dialect="duckdb"),
-        None if whole else _shared(filled.copy()).sql(dialect="duckdb"),
+        share.sql(dialect="duckdb") if share else None,
         reads,
+        _names(share) if share else reads,
         simple=not kept and filled.find(exp.Join, exp.Group) is None,
     )
+
+
+def _names(query: exp.Expr) -> frozenset[str]:
+    return frozenset(table.name for table in query.find_all(exp.Table) if table.name)
 
 
 def _shared(query: exp.Expr) -> exp.Expr:
