@@ -212,6 +212,7 @@ class _Run:
             while not query.awaitTermination(_POLL):  # type: ignore[arg-type]  # parts of a second
                 for inlet in self.streams:
                     inlet.source.check_presence()
+                self.engine.afterwards.check()
                 if self.stopping:
                     break
         except Exception:
@@ -238,6 +239,7 @@ class _Run:
 
     def _carry_out(self, rows: "DataFrame", number: int) -> None:
         began = monotonic()
+        self.engine.afterwards.wait()  # its steps are those of the batch before
         self.steps.batch = number
         self.steps("taken")
         self._know_checkpoint()

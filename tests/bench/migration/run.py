@@ -167,6 +167,7 @@ def travel(setup: Setup, plan: Plan, wishes: Mapping[int, Wish], *, watch: bool 
             inputs = {name: read(setup.data / f"{name}-{batch}.parquet") for name in chain.streams}
             began, used = perf_counter(), cpu()
             done = runs.run(batch, inputs)
+            runs.afterwards.wait()
             ended = perf_counter()
             marks.settle(ended)
             gap = rest + marks.committed - began
