@@ -16,8 +16,8 @@ from stats.costs import SHIPPED, Costs, Fit
 from stats.predictions import Measured, Snapshot, measure, tell
 from stats.store import StatsStore, Window
 
-RECENT = 240
-"""How many windows are looked at, the newest."""
+RECENT = 1500
+"""How many windows are looked at, the newest: what a day of minutes has, and a bit more."""
 
 LEAST = 3
 """Windows without which nothing is said."""

@@ -40,6 +40,21 @@ Rows = Mapping[str, Sequence[Row]]
 
 
 @dataclass(frozen=True)
+class Past:
+    """The rows of streams in windows before the one that is judged."""
+
+    last: Sequence[Row]
+    """Whatever is thought of them: what a stream is like may change for good."""
+    believed: Sequence[Row]
+    """Of the last that are not in quarantine: one miscount must not excuse or accuse the next."""
+
+    def of(self, stream: str) -> "Past":
+        """Those of one stream."""
+        return Past(*([r for r in some if r["stream"] == stream]
+                      for some in (self.last, self.believed)))  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Delay:
     """For how long the next window to gather has been complete, and for how long it may be."""
 
@@ -102,9 +117,9 @@ def _edge(query: str, one: str, other: str) -> str:
 
 
 def figures(
-    window: Window, rows: Rows, past: Sequence[Row], expected: Expected, *, newest: bool
+    window: Window, rows: Rows, past: Past, expected: Expected, *, newest: bool
 ) -> dict[str, list[dict[str, Any]]]:
-    """A window's rows with what they must agree with; `past` are the rows of streams before it.
+    """A window's rows with what they must agree with.
 
     A table that cannot be read is not in `rows`: nothing has to agree with it.
     """
@@ -163,8 +178,9 @@ def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
 # --- streams -------------------------------------------------------------------------------------
 
 
-def _stream(row: Row, window: Window, past: Sequence[Row]) -> dict[str, Any]:
-    before = [other for other in past if other["stream"] == row["stream"]]
+def _stream(row: Row, window: Window, past: Past) -> dict[str, Any]:
+    known = past.of(row["stream"])
+    before = known.believed
     steady = len(before) >= ENOUGH and all(r["accepted"] and _is(r["rows"]) for r in [*before, row])
     return {
         **row,
@@ -177,7 +193,7 @@ def _stream(row: Row, window: Window, past: Sequence[Row]) -> dict[str, Any]:
         "rows_before": (usual := median(r["rows"] for r in before) if steady else None),
         "rows_now": row["rows"] if usual is not None and usual >= MANY else None,
         "rows_by_accepted": _share(before, row) if steady else None,
-        **_width(row, before),
+        **_width(row, known.last),
     }
 
 

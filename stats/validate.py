@@ -6,9 +6,10 @@ decision uses it until it has been gathered again.  docs/validation.md says why 
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import duckdb
@@ -18,7 +19,7 @@ import pandas as pd
 from deltalake import DeltaTable, Schema
 from great_expectations.data_context.types.base import ProgressBarsConfig
 
-from stats.frames import HISTORY, Expected, figures, frame, presences
+from stats.frames import HISTORY, Expected, Past, figures, frame, presences
 from stats.store import (
     BATCHES,
     COLUMNS,
@@ -283,9 +284,11 @@ def validate(
     prints = _fingerprints(store)
     if windows and expected.delay and expected.delay.too_long:
         prints[windows[-1].start] += STALE
-    judged = {} if again else _judged(store)
+    known = {row["window_start"]: row for row in store.rows(VERDICTS)}
+    judged = {} if again else {start: row["fingerprint"] for start, row in known.items()}
     due = [window for window in windows if judged.get(window.start) != prints[window.start]]
-    judge = _Judge(store, windows, expected)
+    quarantined = {start for start, row in known.items() if not row["good"]}
+    judge = _Judge(store, windows, expected, quarantined.difference(map(_start, due)))
     verdicts: list[Verdict] = []
     for first in range(0, len(due), TOGETHER):
         for verdict in judge.verdicts(due[first : first + TOGETHER]):
@@ -293,10 +296,6 @@ def validate(
             _keep(store, verdict, prints[verdict.window.start], at)
             verdicts.append(verdict)
     return verdicts
-
-
-def _judged(store: StatsStore) -> dict[int, str]:
-    return {row["window_start"]: row["fingerprint"] for row in store.rows(VERDICTS)}
 
 
 def _fingerprints(store: StatsStore) -> dict[int, str]:
@@ -336,13 +335,20 @@ class _Judge:
     What it takes is for the expectations, hardly for rows: so many windows are judged together.
     """
 
-    def __init__(self, store: StatsStore, windows: Sequence[Window], expected: Expected) -> None:
+    def __init__(
+        self,
+        store: StatsStore,
+        windows: Sequence[Window],
+        expected: Expected,
+        quarantined: Iterable[int],
+    ) -> None:
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = ProgressBarsConfig(globally=False)
         source = context.data_sources.add_or_update_pandas("statistics")
         asset = source.add_dataframe_asset("frame")
         self._whole = asset.add_batch_definition_whole_dataframe("whole")
         self._store, self._windows, self._expected = store, windows, expected
+        self._doubted = {*quarantined}
         self._layouts = [one for table in GATHERED for one in self._laid_out(table)]
         broken = {one.table for one in self._layouts if not one.passed}
         self._readable = [table for table in GATHERED if table not in broken]
@@ -356,19 +362,22 @@ class _Judge:
                 if some:
                     for start, finding in self._found(table, frame(table, some), wanted):
                         findings[start].append(finding)
-        return [Verdict(window, findings[window.start]) for window in windows]
+        judged = [Verdict(window, findings[window.start]) for window in windows]
+        self._doubted.update(one.window.start for one in judged if not one.good)
+        return judged
 
     def _described(self, windows: Sequence[Window]) -> tuple[_Described, _Described]:
         """The windows' rows with what they must agree with, and what they must have rows of."""
         rows: dict[str, list[Any]] = defaultdict(list)
         present: dict[str, list[Any]] = defaultdict(list)
         gathered = {table: self._by_window(table, windows) for table in self._readable}
-        streams = gathered.get(STREAMS, {})
         for window in windows:
-            past = [row for before in self._before(window) for row in streams.get(before.start, [])]
+            past = self._past(window, gathered.get(STREAMS, {}))
             own = {table: some[window.start] for table, some in gathered.items()}
             newest = window == self._windows[-1]
             full = figures(window, own, past, self._expected, newest=newest)
+            if any(map(_wild, full[STREAMS])):
+                self._doubted.add(window.start)
             for total, part in ((rows, full), (present, presences(window, full, self._expected))):
                 for table, some in part.items():
                     total[table].extend(some)
@@ -378,14 +387,29 @@ class _Judge:
         wanted = {*windows}
         if table == STREAMS:
             wanted.update(before for window in windows for before in self._before(window))
+            wanted.update(self._believed(windows[0]))
         found: dict[int, list[Any]] = defaultdict(list)
         for row in self._store.rows(table, list(wanted)):
             found[row["window_start"]].append(row)
         return found
 
+    def _past(self, window: Window, streams: _Described) -> Past:
+        """What streams were like before: in the last windows, and in those to be believed."""
+
+        def rows(windows: Sequence[Window]) -> list[dict[str, Any]]:
+            return [row for before in windows for row in streams.get(before.start, ())]
+
+        return Past(rows(self._before(window)), rows(self._believed(window)))
+
     def _before(self, window: Window) -> Sequence[Window]:
         place = bisect_left(self._windows, window.start, key=_start)
         return self._windows[max(0, place - HISTORY) : place]
+
+    def _believed(self, window: Window) -> list[Window]:
+        """The last windows before it of which nothing says that rows were miscounted."""
+        place = bisect_left(self._windows, window.start, key=_start)
+        older = (self._windows[at] for at in range(place - 1, -1, -1))
+        return [*islice((one for one in older if one.start not in self._doubted), HISTORY)][::-1]
 
     def _laid_out(self, table: str) -> list[Finding]:
         """Whether a table has the columns that it should have; nothing if there is none yet."""
@@ -413,6 +437,12 @@ class _Judge:
 
 def _start(window: Window) -> int:
     return window.start
+
+
+def _wild(row: Mapping[str, Any]) -> bool:
+    """Whether rows by event time and rows by batch cannot both be right."""
+    share = row["rows_by_accepted"]
+    return row["rows_now"] == 0 or (share is not None and not 1 / WILD <= share <= WILD)
 
 
 def _finding(table: str, part: pd.DataFrame, rule: Rule, result: Any) -> Finding:

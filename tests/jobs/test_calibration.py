@@ -115,6 +115,18 @@ def test_errors_are_those_of_the_costs_in_force_at_the_time(stage: Stage):
     assert {r["measured"] for r in rows} == {0.05}
     assert abs(rows[0]["error"]) == pytest.approx(error)
     assert abs(rows[-1]["error"]) < 0.01
+    told = stage.json("stats", "show", "JOB", "--last", "1", "--errors")["windows"][0]["errors"]
+    assert {"query": "three", "operator": None, "measured": 0.05}.items() <= told[0].items()
+    assert abs(told[0]["error"]) < 0.01
+    write(stage, 5)
+    said = stage.says(0, "stats", "show", "JOB", "--errors")
+    assert "the whole plan" in said
+
+
+def test_without_a_calibration_nobody_knows_how_wrong_predictions_are(stage: Stage):
+    write(stage, 0)
+    said = stage.says(0, "stats", "show", "JOB", "--errors")
+    assert "of these windows it is not known yet" in said
 
 
 def test_a_dry_run_keeps_nothing(stage: Stage):

@@ -1,6 +1,6 @@
 """Every expectation fails on data broken for it, and for it alone; what is only new passes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from shutil import copytree
@@ -546,6 +546,56 @@ def test_a_change_of_width_that_stays_is_believed_after_a_while(tmp_path: Path):
         write(store, Window(number * MINUTE, (number + 1) * MINUTE), rows)
     found = [verdict.good for verdict in judge(store)]
     assert found == [True] * 10 + [False] * 5 + [True] * 5
+
+
+def _history(store: StatsStore, flows: Sequence[Mapping[str, Any]]) -> None:
+    """A window for each of them, in which that is what the spare stream was like."""
+    for number, changes in enumerate(flows):
+        rows = good()
+        rows[STREAMS][SPARE] = flow("spare", **{"rows": 60, **changes})
+        write(store, Window(number * MINUTE, (number + 1) * MINUTE), rows)
+
+
+MUCH = {"accepted": 60_000, "taken": 60_006}
+NOTHING = {"rows": 0, "rate": 0.0, "accepted": 60, "taken": 66}
+
+
+@pytest.mark.parametrize(
+    ("flows", "expected"),
+    [
+        ([{}] * 5 + [MUCH] + [{}] * 6, [True] * 5 + [False] + [True] * 6),
+        ([{}] * 5 + [MUCH] * 2 + [{}] * 6, [True] * 5 + [False] * 2 + [True] * 6),
+        ([{}] * 5 + [NOTHING] * 20 + [{}], [True] * 5 + [False] * 20 + [True]),
+    ],
+    ids=["a wild window", "two of them", "files that nobody reads"],
+)
+def test_a_window_is_judged_by_those_before_it_that_are_believed(
+    tmp_path: Path, flows: Sequence[Mapping[str, Any]], expected: Sequence[bool]
+):
+    """One miscount puts no later window into quarantine, and many do not become the usual."""
+    store = StatsStore.of(tmp_path)
+    _history(store, flows)
+    assert [verdict.good for verdict in judge(store)] == expected
+    assert [verdict.good for verdict in judge(store, again=True)] == expected
+
+
+def test_a_verdict_of_before_counts_as_well(tmp_path: Path):
+    """Validated after each window, as a schedule does it."""
+    store, found = StatsStore.of(tmp_path), []
+    flows: Sequence[Mapping[str, Any]] = [{}, {}, {}, MUCH, {}, NOTHING, {}]
+    for number, changes in enumerate(flows):
+        rows = good()
+        rows[STREAMS][SPARE] = flow("spare", **{"rows": 60, **changes})
+        write(store, Window(number * MINUTE, (number + 1) * MINUTE), rows)
+        found += [verdict.good for verdict in judge(store)]
+    assert found == [True, True, True, False, True, False, True]
+
+
+def test_rows_that_are_missing_ever_more_are_found(tmp_path: Path):
+    """A hundredth of what was accepted: the windows that still passed do not excuse the next."""
+    store = StatsStore.of(tmp_path)
+    _history(store, [{}] * 10 + [{"accepted": 6_000, "taken": 6_006}] * 20)
+    assert [verdict.good for verdict in judge(store)][-10:] == [False] * 10
 
 
 # --- quarantine and release ----------------------------------------------------------------------

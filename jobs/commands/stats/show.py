@@ -41,12 +41,15 @@ def show(  # noqa: PLR0913  # options, each by its name
     operators: Annotated[
         bool, typer.Option("--operators", help="What each did and keeps.")
     ] = False,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="By how much predicted costs were wrong.")
+    ] = False,
     json: terminal.Json = False,
 ) -> int:
     """Show the newest windows, and the last of them in detail."""
     from jobs import specs
     from jobs.engine.layout import local
-    from stats.store import StatsStore
+    from stats.store import ERRORS, StatsStore
 
     job = specs.load(file)
     store = StatsStore.of(local(job.storage))
@@ -56,7 +59,7 @@ def show(  # noqa: PLR0913  # options, each by its name
     if not found:
         raise RefusedError("no such window has been gathered" if window else "none is quarantined")
     asked = {"streams": streams, "edges": edges, "selects": selects, "columns": columns,
-             "operators": operators}  # fmt: skip
+             "operators": operators, "errors": errors}  # fmt: skip
     parts = [name for name, wanted in asked.items() if wanted]
     if json:
         terminal.as_json({"job": job.job, "windows": _as_json(store, found, parts)})
@@ -64,7 +67,9 @@ def show(  # noqa: PLR0913  # options, each by its name
     if not parts or len(found) > 1:
         _overview(store, found)
     for name in parts or ("streams", "edges", "selects"):
-        _part(store, found[-1], name)
+        _part(store, found, name)
+    if errors and not store.rows(ERRORS, found):
+        terminal.note(f"of these windows it is not known yet: `midstream stats calibrate {file}`")
     return 0
 
 
@@ -198,17 +203,30 @@ _PARTS: Mapping[str, _Shown] = {
             f"{r['state_bytes']:,}", f"{r['ms']:,.0f}",
         ),
     ),
+    "errors": _Shown(
+        ("query", "operator", "predicted", "measured", "error"),
+        "predicted measured error",
+        lambda r: (
+            r["query"], r["operator"] or "the whole plan", _share(r["predicted"]),
+            _share(r["measured"]), f"{100 * r['error']:+.0f} %",
+        ),
+    ),
 }  # fmt: skip
 
 
-def _part(store: "StatsStore", window: "Window", name: str) -> None:
-    """One kind of statistics of one window; nothing if there are none."""
-    from jobs.status import moment as written
+def _part(store: "StatsStore", windows: "Sequence[Window]", name: str) -> None:
+    """One kind of statistics of the last window; nothing if there are none.
 
-    rows = store.rows(name, [window])
+    How wrong predictions were is known later than all else: of the last window that has it.
+    """
+    from jobs.status import moment as written
+    from stats.store import ERRORS
+
+    rows = store.rows(name, windows if name == ERRORS else windows[-1:])
+    rows = [row for row in rows if row["window_start"] == rows[-1]["window_start"]]
     shown = _PARTS[name]
     if rows:
-        terminal.heading(f"{name}, {(written(window.start) or '')[:19]}")
+        terminal.heading(f"{name}, {(written(rows[0]['window_start']) or '')[:19]}")
         terminal.table(shown.columns, map(shown.line, rows), right=shown.right)
 
 
