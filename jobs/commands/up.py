@@ -1,6 +1,7 @@
 """`midstream up`: the jobs, Airflow and MLflow, kept running until `midstream down`."""
 
 from pathlib import Path
+from signal import SIGTERM, default_int_handler, signal
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,12 +44,14 @@ def up(  # noqa: PLR0913  # options, each by its name
     from jobs.services import manage
     from jobs.services.home import Settings
 
+    jobs = manage.chosen_jobs(files)
     settings = Settings(
         manage.chosen_port(airflow_port, "--airflow-port"),
         manage.chosen_port(mlflow_port, "--mlflow-port"),
-        manage.chosen_jobs(files),
+        jobs,
     )
     people, new = place.people()
+    signal(SIGTERM, default_int_handler)  # what ends this before all is well ends the services, too
     start(place, settings, wait)
     return _tell(place, json=json, people=people if new else None)
 
@@ -63,7 +66,7 @@ def start(home: "Home", settings: "Settings", seconds: float) -> None:
             for well in manage.until_well(home, supervisor, seconds):
                 progress(sum(well.values()), len(well))
     except BaseException:
-        manage.stop(home)
+        manage.give_up(home, supervisor)
         raise
 
 

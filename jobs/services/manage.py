@@ -139,3 +139,13 @@ def stop(home: Home) -> bool:
             raise MidstreamError(f"process {held.pid} does not end; see {home.log('supervisor')}")
         sleep(TICK / 3)
     return True
+
+
+def give_up(home: Home, supervisor: subprocess.Popen[bytes]) -> None:
+    """End a supervisor that has just been started, whether it has come to say so or not."""
+    supervisor.terminate()
+    try:
+        supervisor.wait(GONE)
+    except subprocess.TimeoutExpired:
+        log = home.log("supervisor")
+        raise MidstreamError(f"process {supervisor.pid} does not end; see {log}") from None

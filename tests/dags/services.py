@@ -52,7 +52,11 @@ class Up:
         """Ports that are free, a home under the directory."""
         ports = ("--airflow-port", "0", "--mlflow-port", "0", "--wait", "600")
         home = ("--home", str(directory))
-        return cls(directory, midstream("up", *map(str, jobs), *home, *ports))
+        try:
+            return cls(directory, midstream("up", *map(str, jobs), *home, *ports))
+        except BaseException:  # also where somebody interrupts the tests
+            manage.stop(Home.of(directory))
+            raise
 
     def stop(self) -> None:
         """Everything ends."""

@@ -23,7 +23,7 @@ from jobs.errors import InputError, RefusedError
 from jobs.services import manage
 from jobs.services.components import Component, components
 from jobs.services.home import Home, Settings
-from jobs.services.supervisor import LONGEST, Child
+from jobs.services.supervisor import LONGEST, Child, below
 from jobs.tracking.server import Gate, looks
 from tests.jobs import small
 
@@ -250,6 +250,32 @@ def test_nothing_starts_where_a_job_is_wrong(tmp_path: Path, capsys: pytest.Capt
 def test_what_is_up_is_not_started_again(home: Home):
     with lease(home.root), pytest.raises(RefusedError, match="`midstream down` ends them"):
         manage.start(home, Settings(0, 0, {}))
+
+
+@pytest.mark.parametrize("moment", [0.0, 1.0, 3.0])
+def test_what_ends_up_before_all_is_well_ends_the_services_too(tmp_path: Path, moment: float):
+    """At any moment, also before the supervisor has said that it is there."""
+    small.write(tmp_path, range(1))
+    home = Home.of(tmp_path)
+    ports = ("--airflow-port", "0", "--mlflow-port", "0")
+    words = (sys.executable, "-m", "jobs.cli", "up", str(small.job(tmp_path)), *ports)
+    with subprocess.Popen(
+        [*words, "--home", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as up:
+        until(lambda: _supervisors(up.pid))
+        (supervisor,) = _supervisors(up.pid)
+        sleep(moment)
+        up.terminate()
+        assert up.wait(40) != 0
+    assert not there(supervisor)
+    until(lambda: below(supervisor) == [])
+    assert not manage.status(home)["up"]
+
+
+def _supervisors(pid: int) -> list[int]:
+    """Of the children of a process, those that are one."""
+    commands = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in below(pid)}
+    return [child for child, command in commands.items() if b"jobs.services.supervisor" in command]
 
 
 def test_nothing_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
