@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -52,7 +53,7 @@ def midstream(*words: str, by: str = "", fine: tuple[int, ...] = (0,)) -> Answer
 
     1 is worth another try, 2 and 3 are not: wrong input stays wrong, and a refusal has a reason.
     """
-    log.info("midstream %s", " ".join(words))
+    log.info("midstream %s", shlex.join(words))
     environment = dict(os.environ) | ({"MIDSTREAM_USER": by} if by else {})
     with subprocess.Popen(
         [MIDSTREAM, *words, "--json"], env=environment, stdin=subprocess.DEVNULL,

@@ -52,6 +52,11 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
         "migrate", {"query": "small / three", "reason": "to see", "plan": "((a b) c)"},
         {"preflight": "skipped", "request": "skipped", "watch": "skipped"}, "to ((a b) c) by",
     ),
+    "a night without statistics": (
+        "maintain", {"job": "small", "dry_run": False},
+        {"chosen": "success", "calibrate": "skipped", "tidy": "success"},
+        "no window of small has passed validation",
+    ),
 }  # fmt: skip
 
 

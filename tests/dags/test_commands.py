@@ -23,6 +23,17 @@ def test_what_a_command_answers(tmp_path: Path):
     assert "has not finished a batch yet" in midstream("status", job, fine=(0, 3)).refusal
 
 
+def test_a_command_is_logged_as_a_person_would_type_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    from dags import commands
+
+    monkeypatch.setattr(commands, "MIDSTREAM", "echo")
+    with caplog.at_level("INFO"), pytest.raises(commands.CommandError):
+        commands.midstream("migrate", "((a b) c)", "--reason", "it's late")
+    assert """midstream migrate '((a b) c)' --reason 'it'"'"'s late'""" in caplog.messages
+
+
 def test_what_may_go_better_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from dags import commands
 
