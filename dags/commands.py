@@ -62,7 +62,7 @@ def midstream(*words: str, by: str = "", fine: tuple[int, ...] = (0,)) -> Answer
         out, err = process.communicate()
     for line in filter(str.strip, err.splitlines()):
         log.info("  %s", line)
-    answer = Answer(process.returncode, _json(out))
+    answer = Answer(process.returncode, read(out))
     if answer.code in fine and answer.data is not None:
         return answer
     if answer.code in (2, 3):
@@ -76,7 +76,8 @@ def asker() -> str:
     return f"{run.triggering_user_name or 'schedule'} in Airflow, {run.run_id}"
 
 
-def _json(text: str) -> Any:
+def read(text: str | bytes) -> Any:
+    """A command's JSON; none where it said something else."""
     try:
         return loads(text)
     except JSONDecodeError:

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from json import loads
+from time import monotonic
 from typing import Any
 
 from airflow.sdk import BaseOperator, Context
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from dags.commands import MIDSTREAM, RefusedError, tell
+from dags.commands import MIDSTREAM, Answer, RefusedError, read, tell
 
 EVERY = 1.0
 """Seconds between two looks."""
+
+PATIENCE = 300.0
+"""Seconds after which what could not be read all the time is not going to be."""
 
 
 class MigrationTrigger(BaseTrigger):
@@ -27,10 +30,16 @@ class MigrationTrigger(BaseTrigger):
         return "dags.watching.MigrationTrigger", {"file": self.file, "migration": self.migration}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """One event, when it has ended."""
-        seen = 0
+        """One event, when it has ended, or when nobody can tell."""
+        seen, readable = 0, monotonic()
         while True:
-            found = await self._look()
+            found, problem = await self._look()
+            if not problem:
+                readable = monotonic()
+            elif monotonic() > readable + PATIENCE:
+                yield TriggerEvent({"id": self.migration, "phase": "out of sight", "events": [],
+                                    "means": problem})  # fmt: skip
+                return
             for event in found.get("events", ())[seen:]:
                 self.log.info("%s", line(event))
             seen = len(found.get("events", ()))
@@ -39,18 +48,19 @@ class MigrationTrigger(BaseTrigger):
                 return
             await asyncio.sleep(EVERY)
 
-    async def _look(self) -> dict[str, Any]:
-        """Its status; none where that cannot be read just now."""
+    async def _look(self) -> tuple[dict[str, Any], str]:
+        """Its status; none where that cannot be read just now, and why not."""
         process = await asyncio.create_subprocess_exec(
             MIDSTREAM, "migration", "status", self.file, self.migration, "--json",
+            stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         out, _ = await process.communicate()
-        if process.returncode == 0:
-            found: dict[str, Any] = loads(out)
-            return found
-        self.log.warning("the status cannot be read just now: exit code %s", process.returncode)
-        return {}
+        answer = Answer(process.returncode or 0, read(out))
+        if answer.code == 0 and answer.data is not None:
+            return answer.data, ""
+        self.log.warning("the status cannot be read just now: %s", answer.problem)
+        return {}, answer.problem
 
 
 def line(event: dict[str, Any]) -> str:

@@ -1,9 +1,11 @@
 """How a task takes what a command says, and what happens once a task has failed for good."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -46,6 +48,27 @@ def test_what_may_go_better_the_next_time(tmp_path: Path, monkeypatch: pytest.Mo
     broken.write_text("#!/bin/sh\necho not JSON\n")
     with pytest.raises(commands.CommandError, match="not JSON"):
         commands.midstream("status", "job.yaml")
+
+
+def test_a_migration_that_nobody_can_read_of_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The job file is gone for good: without an end, the watch would wait for days."""
+    from dags import watching
+    from dags.commands import RefusedError
+
+    monkeypatch.setattr(watching, "EVERY", 0.01)
+    monkeypatch.setattr(watching, "PATIENCE", 0.1)
+    trigger = watching.MigrationTrigger(str(tmp_path / "gone.yaml"), "261118-224714-201-two")
+
+    async def first() -> Any:
+        return await anext(trigger.run())
+
+    told = asyncio.run(first()).payload
+    assert (told["id"], told["phase"]) == ("261118-224714-201-two", "out of sight")
+    watch = watching.WatchOperator(task_id="watch", file="", migration="")
+    with pytest.raises(RefusedError, match=r"is out of sight: .*gone\.yaml"):
+        watch.ended({}, told)
 
 
 def test_a_failure_is_written_down_and_somebody_is_told(
