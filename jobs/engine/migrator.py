@@ -5,6 +5,7 @@ such decision, with the new plan in it, is the cut-over.  What is built before i
 found again, by whoever comes after a crash: a table knows which slices of it are filled.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -16,6 +17,7 @@ from jobs.engine.executors import Executor
 from jobs.engine.hooks import HookError, run_hook
 from jobs.engine.ingest import ALWAYS
 from jobs.engine.lower import Change
+from jobs.engine.pace import Pace
 from jobs.engine.progress import Progress
 from jobs.engine.rebuild import Slice, statement
 from jobs.engine.requests import (
@@ -56,10 +58,6 @@ from optimizer.plan import to_json as plan_to_json
 
 ENDED = ("done", "aborted")
 """Phases that end a migration that had begun."""
-
-SHARE = 0.2
-"""How much longer than usual a batch may take while states are rebuilt in the background: what
-batches do for these states already counts.  There is time for one slice in any case."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +165,7 @@ class Migrator:
     _ready: bool = False
     _failed: str = ""
     _events: list[Event] = field(default_factory=list)
-    _usual: float = 0.0
-    """Seconds that the last batch took while nothing was under way."""
+    _pace: Pace = field(default_factory=Pace)
 
     def turn(
         self,
@@ -248,17 +245,16 @@ class Migrator:
             self._failed = _told(error)
 
     def _work(self, plans: Mapping[str, Plan], took: float) -> None:
-        m, spent = self.migration, 0.0
-        if m is None or not self._usual:
-            self._usual = took
-        left = (1 + SHARE) * self._usual - took
-        while m is not None and m.slices is not None and (at := self._filled(m)) < len(m.slices):
-            began = self.timer()
-            self._fill_slice(m, plans, at)
-            last = self.timer() - began
-            spent += last
-            if spent + last > left:
-                break
+        if (m := self.migration) is None:
+            self._pace.rest(took)
+        elif m.slices is not None and self._unfilled(m):
+            self._pace.begin(took)
+            at, rows, last = self._filled(m), self._rows(m), _is_last(m)
+            while more := self._pace.next(rows[at:], first=at == 0, last=last):
+                began = self.timer()
+                self._fill_slices(m, plans, at, at + more)
+                self._pace.filled(sum(rows[at : at + more]), self.timer() - began)
+                at += more
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -426,7 +422,7 @@ class Migrator:
                 self._fill_whole(m, here)
                 return m, True
             m = self._sliced(m, here)
-        done = self._filled(m) >= len(m.slices or ())
+        done = not self._unfilled(m)
         return (replace(m, slices=None) if done else m), done
 
     def _going_on(self, m: Migration, phase: str, here: _Boundary) -> Turn:
@@ -472,14 +468,26 @@ class Migrator:
         ends = {file.until for file in self.states.files.get(keys[source], ())}
         return replace(m, source=source, slices=tuple(sorted(e for e in ends if e is not None)))
 
+    def _rows(self, m: Migration) -> list[int]:
+        """About how many rows of the source each slice has; what is purged has none."""
+        rows: Counter[int | None] = Counter()
+        for file in self.states.files.get(_fill(m).sources[m.source], ()):
+            rows[file.until] += file.rows
+        return [rows[end] for end in m.slices or ()]
+
+    def _unfilled(self, m: Migration) -> bool:
+        """Whether a slice is missing that still has rows: nobody needs what is purged."""
+        return any(self._rows(m)[self._filled(m) :])
+
     def _filled(self, m: Migration) -> int:
         """How many slices are part of the state."""
         return self.store.last_batch(table_of(_fill(m).state), _writer(m)) + 1
 
-    def _fill_slice(self, m: Migration, plans: Mapping[str, Plan], at: int) -> None:
+    def _fill_slices(self, m: Migration, plans: Mapping[str, Plan], at: int, until: int) -> None:
+        """Those from one up to another, as one that has the number of its last."""
         slices = m.slices or ()
         start = slices[at - 1] if at else ALWAYS
-        self._fill(m, plans, at, Slice(m.source, start, slices[at]))
+        self._fill(m, plans, until - 1, Slice(m.source, start, slices[until - 1]))
 
     def _fill_whole(self, m: Migration, here: _Boundary) -> None:
         """All at once; what an interrupted attempt left is thrown away."""
@@ -537,6 +545,11 @@ def _plan(request: Request, plans: Mapping[str, Plan]) -> Plan:
 def _fill(m: Migration) -> Fill:
     assert isinstance(m.step, Fill)
     return m.step
+
+
+def _is_last(m: Migration) -> bool:
+    """Whether the new plan takes over once the state under way is filled."""
+    return isinstance(m.steps[m.at + 1], CutOver) and not m.held
 
 
 def _about(one: Request | Event, phase: str) -> dict[str, str]:

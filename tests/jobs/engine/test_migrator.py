@@ -1,34 +1,109 @@
-"""How much is rebuilt between two batches."""
+"""How much is rebuilt between two batches: which slices as one, and after which batches none."""
 
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from jobs.engine.migrator import Migrator
+from jobs.engine.store import File
+from optimizer.migration.steps import CutOver, Fill, How, Track
+
+WHOLE, ROWS = 5, 1000
+"""Partitions of the source, and how many rows each has."""
+
+BUCKET = 10
 
 
 class _Slices(Migrator):
-    """Counts slices; each takes 0.09 s."""
+    """Notes which slices are filled as one; each fill has a price, and each of its rows."""
 
-    filled = 0
+    price = 0.045
+    row = 0.0
     now = 0.0
 
+    def begin(self, *later: Any) -> None:
+        fill = Fill("s", How.JOIN, ("a", "b"))
+        ends = tuple(BUCKET * (at + 1) for at in range(WHOLE))
+        filling: Any = SimpleNamespace(
+            slices=ends, source=1, steps=(fill, *later), step=fill, at=0, held=False
+        )
+        self.migration = filling
+        self.done: list[int] = []
+
     def _filled(self, m):
-        return self.filled
+        return sum(self.done)
 
-    def _fill_slice(self, m, plans, at):
-        self.filled += 1
-        self.now += 0.09
+    def _fill_slices(self, m, plans, at, until):
+        assert at == sum(self.done)
+        self.done.append(until - at)
+        self.now += self.price + self.row * (until - at) * ROWS
 
 
-def test_a_batch_that_is_slow_already_leaves_time_for_one_slice_only():
+def started() -> _Slices:
     nothing: Any = None
-    migrator = _Slices(nothing, nothing, nothing, 0, lambda: 0)
-    migrator.timer = lambda: migrator.now
+    files = {"b": [File("", ROWS, 0, BUCKET * (at + 1)) for at in range(WHOLE)]}
+    states: Any = SimpleNamespace(files=files)
+    made = _Slices(nothing, nothing, states, BUCKET, lambda: 0)
+    made.timer = lambda: made.now
+    return made
+
+
+@pytest.fixture
+def migrator():
+    made = started()
+    for took in (1.0, 9.0, 1.0):
+        made.work({}, took)
+    return made
+
+
+def test_of_a_new_state_a_partition_is_tried_and_the_rest_as_time_allows(migrator):
+    migrator.begin(Track(("t",)), CutOver())
     migrator.work({}, 1.0)
-    filling: Any = SimpleNamespace(slices=tuple(range(9)))
-    migrator.migration = filling
+    assert migrator.done == [1, 3, 1]
+
+
+def test_what_is_dear_by_the_row_is_not_filled_as_one(migrator):
+    migrator.price, migrator.row = 0.0, 0.15 / ROWS
+    migrator.begin(Track(("t",)), CutOver())
+    for _ in range(3):
+        migrator.work({}, 1.0)
+    assert migrator.done == [1, 1, 1]
+
+
+def test_a_slow_batch_is_spared_but_not_two_in_a_row(migrator):
+    migrator.begin(Track(("t",)), CutOver())
+    migrator.work({}, 1.3)
+    assert migrator.done == []
+    migrator.work({}, 1.3)
+    assert migrator.done == [1]
+    migrator.work({}, 1.18)
+    assert migrator.done == [1]
+    migrator.work({}, 1.3)
+    assert migrator.done == [1, 1]
+
+
+def test_the_last_state_is_finished_in_a_share_of_its_own(migrator):
+    migrator.price = 0.02
+    migrator.begin(Track(("t",)), CutOver())
+    migrator.work({}, 1.19)
+    assert migrator.done == [1]
+    migrator.begin(CutOver())
+    migrator.work({}, 1.19)
+    assert migrator.done == [1, WHOLE - 1]
+
+
+def test_what_is_purged_is_not_filled(migrator):
+    migrator.states.files["b"] = migrator.states.files["b"][1:2]
+    migrator.begin(Track(("t",)), CutOver())
+    for _ in range(3):
+        migrator.work({}, 1.0)
+    assert sum(migrator.done) == 2
+
+
+def test_without_a_usual_batch_the_shortest_counts():
+    migrator = started()
+    migrator.price = 0.09
+    migrator.begin(Track(("t",)), CutOver())
     migrator.work({}, 1.0)
-    assert migrator.filled == 2
-    migrator.work({}, 1.15)
-    migrator.work({}, 1.5)
-    assert migrator.filled == 4
+    assert migrator.done == [1, 1]
