@@ -3,6 +3,7 @@
 import errno
 import signal
 from pathlib import Path
+from typing import get_args
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +16,7 @@ from jobs.engine.layout import JobStore
 from jobs.engine.progress import Progress, history, last
 from jobs.engine.verify import verify
 from jobs.errors import MidstreamError, RefusedError
+from stats.costs import SHIPPED
 from tests.bench import crash
 from tests.jobs import small
 
@@ -100,6 +102,11 @@ def test_rows_that_only_spark_can_read_reach_its_tasks(spark: SparkSession, tmp_
     assert differences(job) == []
     left = list((tmp_path / "storage/scratch").rglob("*.parquet"))
     assert len(left) <= 2 * len(streams)
+
+
+def test_every_engine_of_a_job_file_is_there_and_has_a_price():
+    allowed = get_args(specs.Job.model_fields["engine"].annotation)
+    assert streaming.EXECUTORS.keys() == SHIPPED.keys() == set(allowed)
 
 
 def test_results_go_where_the_job_says(spark: SparkSession, tmp_path: Path):
