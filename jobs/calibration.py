@@ -13,8 +13,8 @@ from optimizer.plan import Plan, PlanError, from_json
 from stats import costs
 from stats.calibrate import fit, median_error
 from stats.costs import SHIPPED, Costs, Fit
-from stats.predictions import Measured, Snapshot, measure, tell
-from stats.store import StatsStore, Window
+from stats.predictions import Measured, measure, tell
+from stats.store import Snapshot, StatsStore, Window
 
 RECENT = 1500
 """How many windows are looked at, the newest: what a day of minutes has, and a bit more."""

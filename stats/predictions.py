@@ -3,9 +3,8 @@
 The workload is the window's own, so that what is left of the error is the costs' and the model's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from optimizer.estimate import Estimator
@@ -15,32 +14,6 @@ from stats.calibrate import Measurement, by_operator, work
 from stats.costs import Costs
 from stats.store import BATCHES, ERRORS, OPERATORS, STREAMS, StatsStore, Window
 from stats.workloads import observed
-
-
-@dataclass(frozen=True)
-class Snapshot(StatsStore):
-    """The statistics as they are now, each table read once however many windows are looked at."""
-
-    @cached_property
-    def _tables(self) -> dict[str, dict[int, list[dict[str, Any]]]]:
-        return {}
-
-    @cached_property
-    def _windows(self) -> list[Window]:
-        return super().windows()
-
-    def windows(self) -> list[Window]:
-        return self._windows
-
-    def rows(self, table: str, windows: Sequence[Window] | None = None) -> list[dict[str, Any]]:
-        if table not in self._tables:
-            known: dict[int, list[dict[str, Any]]] = {}
-            for row in super().rows(table, self._windows):
-                known.setdefault(row["window_start"], []).append(row)
-            self._tables[table] = known
-        wanted = self._windows if windows is None else windows
-        starts = sorted(window.start for window in wanted)
-        return [row for start in starts for row in self._tables[table].get(start, ())]
 
 
 @dataclass(frozen=True)

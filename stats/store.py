@@ -6,6 +6,7 @@ again changes nothing.  What could not be observed is null.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,49 @@ class StatsStore:
         if starts is not None:
             found = found.filter(pc.is_in(found.column("window_start"), starts))
         return found.sort_by("window_start")
+
+
+@dataclass(frozen=True)
+class Snapshot(StatsStore):
+    """The statistics as they are now, each table read once however many windows are looked at.
+
+    Of windows before `since`, which are looked at more seldom, nothing is kept in memory.
+    """
+
+    since: int | None = None
+
+    @cached_property
+    def _tables(self) -> dict[str, dict[int, list[dict[str, Any]]]]:
+        return {}
+
+    @cached_property
+    def _windows(self) -> list[Window]:
+        return super().windows()
+
+    @cached_property
+    def _good(self) -> list[Window]:
+        return super().good()
+
+    def windows(self) -> list[Window]:
+        return self._windows
+
+    def good(self) -> list[Window]:
+        return self._good
+
+    def rows(self, table: str, windows: Sequence[Window] | None = None) -> list[dict[str, Any]]:
+        wanted = self._windows if windows is None else windows
+        if not all(map(self._kept, wanted)):
+            return super().rows(table, wanted)
+        if table not in self._tables:
+            known: dict[int, list[dict[str, Any]]] = {}
+            for row in super().rows(table, [*filter(self._kept, self._windows)]):
+                known.setdefault(row["window_start"], []).append(row)
+            self._tables[table] = known
+        starts = sorted(window.start for window in wanted)
+        return [row for start in starts for row in self._tables[table].get(start, ())]
+
+    def _kept(self, window: Window) -> bool:
+        return self.since is None or window.start >= self.since
 
 
 def load(

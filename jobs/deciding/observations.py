@@ -13,8 +13,8 @@ from jobs.specs import MICROSECOND, Job
 from optimizer.migration.matching import States
 from optimizer.plan import GroupBy, Node, Plan
 from optimizer.workload import UnitCosts, Workload
-from stats.store import BATCHES, OPERATORS, StatsStore, Window
-from stats.workloads import Observed, observed
+from stats.store import BATCHES, OPERATORS, Snapshot, StatsStore, Window
+from stats.workloads import MEMORY, Observed, observed
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ def see(job: Job, task: Task, running: Plan, costs: UnitCosts) -> Seen:
     good = store.good()
     if not good:
         return Seen()
+    store = Snapshot(store.root, since=good[-MEMORY - 1 - count :][0].start)
     since = good[-1].end - 2 * count * (job.statistics.window // MICROSECOND)
     windows = [window for window in good if window.start >= since][-count - 1 :]
     batch = job.trigger.total_seconds()

@@ -11,8 +11,8 @@ from optimizer.plan import build, parse
 from optimizer.workload import Method
 from stats.calibrate import by_operator, work
 from stats.costs import SHIPPED, UNITS
-from stats.predictions import Snapshot, measure, tell
-from stats.store import BATCHES, EDGES, ERRORS, OPERATORS, STREAMS, StatsStore, Window
+from stats.predictions import measure, tell
+from stats.store import BATCHES, EDGES, ERRORS, OPERATORS, STREAMS, Snapshot, StatsStore, Window
 from tests.optimizer import builders
 
 MINUTE = 60_000_000
@@ -129,5 +129,10 @@ def test_a_snapshot_says_what_the_tables_said(store: StatsStore):
     assert snapshot.windows() == windows
     assert measure(snapshot, windows[1], {"q": PLAN}) == measure(store, windows[1], {"q": PLAN})
     before = snapshot.rows(BATCHES, windows)
+    recent = Snapshot(store.root, since=windows[2].start)
+    assert recent.rows(BATCHES, windows[2:]) == before[2:]
     fill(store, 1, cpu=9.0)
+    fill(store, 2, cpu=9.0)
     assert snapshot.rows(BATCHES, windows) == before
+    assert recent.rows(BATCHES, windows[2:]) == before[2:]
+    assert [row["cpu"] for row in recent.rows(BATCHES, windows)] == [before[0]["cpu"], 9.0, 9.0]
