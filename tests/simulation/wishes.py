@@ -27,9 +27,9 @@ Think = Callable[[Random, Query], Plan]
 Idea = tuple[str, Plan]
 """A query, and the plan that it is to have."""
 
-PACES = (1, 250, 500, 500, 4000)
-"""Of the 3,000 that a batch takes, a fill may have a fifth: a state between two batches, parts of
-it, one at a time, or one after every other batch."""
+PACES = (1, 100, 150, 500, 4000)
+"""Of the 3,000 that a batch takes, a fill may have a fifth: a state between two batches, in a few
+slices or more of them, one slice at a time, or one after every other batch."""
 
 FILLING = ("background", "background", "background", "moving-state", "moving-state")
 """Strategies that take their chances with what the states hold: asked for more often."""
