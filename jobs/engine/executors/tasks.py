@@ -287,7 +287,8 @@ def _write(connection: duckdb.DuckDBPyConnection, target: _Target) -> list[File]
 def _text(statement: exp.Query, parameters: tuple[tuple[str, int], ...], *, whole: bool) -> _Text:
     filled = exp.replace_placeholders(statement, **dict(parameters)) if parameters else statement
     reads = _names(filled)
-    share = None if whole else _shared(filled.copy())
+    parts = not whole and filled.find(exp.Except, exp.Intersect) is None
+    share = _shared(filled.copy()) if parts else None
     kept = any(name.startswith("state_") for name in reads)
     return _Text(
         filled.sql(dialect="duckdb"),
@@ -304,6 +305,9 @@ def _names(query: exp.Expr) -> frozenset[str]:
 
 def _shared(query: exp.Expr) -> exp.Expr:
     """A statement over a share: of what the first join adds, or else of what is read."""
+    if isinstance(query, exp.Subquery):
+        _shared(query.this)
+        return query
     if isinstance(query, exp.SetOperation):
         _shared(query.left)
         _shared(query.right)

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from jobs.engine.microbatch import differing
+from jobs.engine.statements import parse as parsed
 from jobs.engine.store import DeltaStore
 from optimizer.plan import build, parse
 from tests.jobs.engine.cases import CASES, Case
@@ -40,6 +43,26 @@ def test_an_interrupted_batch_is_done_again(tmp_path: Path):
     store.left = -1
     run(plan, store, executor(2), IN_ORDER, convert=in_files(tmp_path / "raw"))
     check(THREE, plan, store, IN_ORDER)
+
+
+def test_what_two_plans_put_out_is_compared_whole(tmp_path: Path):
+    one, convert = executor(3), in_files(tmp_path)
+    rows = pa.table({"n": [1, 1, 2, 3], "x": [0.5, 0.5, None, 1.5]})
+    one.put("old", convert(rows))
+    for new, differences in ((rows.take([3, 2, 1, 0]), 0), (rows.slice(1), 1)):
+        one.put("new", convert(new))
+        one.run("different", differing(one, "old", "new"))
+        assert one.rows("different").to_pylist() == [{"n": differences}]
+
+
+def test_parts_in_parentheses_are_shared_out_too(tmp_path: Path):
+    one, store = executor(3), DeltaStore(tmp_path / "store")
+    rows = pa.table({"n": list(range(20))})
+    one.put("a", in_files(tmp_path / "raw")(rows))
+    one.run("twice", parsed("(SELECT n FROM a) UNION ALL (SELECT n + 20 AS n FROM a)"))
+    store.create("t", rows.schema)
+    store.commit("t", one.write("twice", store, "t", None)(), 0)
+    assert sorted(store.load("t").column("n").to_pylist()) == list(range(40))
 
 
 class Interrupted(DeltaStore):
