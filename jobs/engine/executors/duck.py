@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
+from jobs.engine.executors.filed import quoted
 from jobs.engine.statements import render
 from jobs.engine.store import BATCH, UNTIL, File, Store, put_partitions
 
@@ -60,14 +61,14 @@ class DuckExecutor:
         text = render(statement, "duckdb")
         named = set(_PARAMETER.findall(text))
         given = {name: value for name, value in (parameters or {}).items() if name in named}
-        self._execute(f"CREATE OR REPLACE TABLE {_quote(relation)} AS {text}", given)
+        self._execute(f"CREATE OR REPLACE TABLE {quoted(relation)} AS {text}", given)
         self._relations.add(relation)
 
     def rows(self, relation: str) -> pa.Table:
         return in_utc(self._cursor().table(relation).to_arrow_table())
 
     def count(self, relation: str) -> int:
-        counted = self._query(f"SELECT count(*) FROM {_quote(relation)}")
+        counted = self._query(f"SELECT count(*) FROM {quoted(relation)}")
         return int(counted[0][0])
 
     def schema(self, relation: str) -> pa.Schema:
@@ -84,25 +85,25 @@ class DuckExecutor:
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         rows = store.load(table)
         self.put("_loading", rows.filter(pc.less(rows.column(BATCH), before)))
-        self._execute(f"CREATE OR REPLACE TABLE {_quote(state)} AS FROM _loading")
+        self._execute(f"CREATE OR REPLACE TABLE {quoted(state)} AS FROM _loading")
         self._forget("_loading")
 
     def append(self, state: str, relation: str, files: list[File], batch: int) -> None:  # noqa: ARG002
-        rows = f"SELECT *, {int(batch)} AS {BATCH} FROM {_quote(relation)}"
-        self._execute(f"INSERT INTO {_quote(state)} BY NAME {rows}")
+        rows = f"SELECT *, {int(batch)} AS {BATCH} FROM {quoted(relation)}"
+        self._execute(f"INSERT INTO {quoted(state)} BY NAME {rows}")
 
     def purge(self, state: str, cutoff: int) -> None:
-        self._execute(f"DELETE FROM {_quote(state)} WHERE {UNTIL} <= {int(cutoff)}")
+        self._execute(f"DELETE FROM {quoted(state)} WHERE {UNTIL} <= {int(cutoff)}")
 
     def refresh(self, state: str, files: list[File]) -> None:
         pass
 
     def forget(self, state: str) -> None:
-        self._execute(f"DROP TABLE IF EXISTS {_quote(state)}")
+        self._execute(f"DROP TABLE IF EXISTS {quoted(state)}")
 
     def release(self) -> None:
         for relation in self._relations:
-            self._execute(f"DROP TABLE IF EXISTS {_quote(relation)}")
+            self._execute(f"DROP TABLE IF EXISTS {quoted(relation)}")
         for relation in list(self._inputs):
             self._forget(relation)
         self._relations.clear()
@@ -147,7 +148,3 @@ def in_utc(rows: pa.Table) -> pa.Table:
         for field in rows.schema
     ]
     return rows.cast(pa.schema(fields))
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from jobs.engine.store import BATCH, File
+from jobs.engine.store import BATCH, File, Store
 
 
 @dataclass(frozen=True)
@@ -83,3 +83,11 @@ def _read(paths: list[str], options: str = "") -> str:
 def quoted(name: str) -> str:
     """A name, as DuckDB wants it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def location_of(store: Store, table: str) -> Path:
+    """Where Spark's tasks read and write the files of a table."""
+    location = store.location(table)
+    if location is None:
+        raise TypeError("Spark reads and writes files: it needs a store that keeps them")
+    return location

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
+from jobs.engine.executors.filed import location_of
 from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store, put_partitions
 
 _SETTINGS = {
@@ -107,7 +108,7 @@ class SparkExecutor:
         return pa.schema([pa.field(field.name, field.type) for field in fields])
 
     def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
-        location = _location(store, table)
+        location = location_of(store, table)
         rows = self._frame(relation).coalesce(self._cores)
         future = self._pool.submit(_write, rows, location, batch)
         if relation in self._computing:
@@ -118,7 +119,7 @@ class SparkExecutor:
         fields = [field for field in store.schema(table) if field.name != UNTIL]
         interrupted = before if store.last_batch(table) >= before else None
         self._states[state] = _State(
-            _location(store, table),
+            location_of(store, table),
             from_arrow_schema(pa.schema(fields)),
             interrupted,
             store.files(table),
@@ -187,13 +188,6 @@ class SparkExecutor:
             return self._session.createDataFrame([], schema)
         paths = [f"file://{location / file.path}" for file in files]
         return self._session.read.schema(schema).parquet(*paths)
-
-
-def _location(store: Store, table: str) -> Path:
-    location = store.location(table)
-    if location is None:
-        raise TypeError("Spark reads and writes files: it needs a store that keeps them")
-    return location
 
 
 def _write(rows: DataFrame, location: Path, batch: int | None) -> list[File]:

@@ -24,7 +24,7 @@ from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.duck import connect, in_utc
-from jobs.engine.executors.filed import Filed, Share, quoted
+from jobs.engine.executors.filed import Filed, Share, location_of, quoted
 from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store, put_partitions
 
 SHARED = "@"
@@ -139,14 +139,14 @@ class TasksExecutor:
             ).schema
 
     def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
-        wanted = _Wanted(_Target(relation, _location(store, table), batch))
+        wanted = _Wanted(_Target(relation, location_of(store, table), batch))
         self._wanted[relation] = wanted
         return partial(self._written, wanted)
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         schema = pa.schema([column for column in store.schema(table) if column.name != UNTIL])
         interrupted = before if store.last_batch(table) >= before else None
-        location, files = _location(store, table), store.files(table)
+        location, files = location_of(store, table), store.files(table)
         self._states[state] = _State(location, schema, files, interrupted)
 
     def append(self, state: str, relation: str, files: list[File], batch: int) -> None:  # noqa: ARG002
@@ -236,13 +236,6 @@ class TasksExecutor:
             first = next((location / file.path for file in files), None)
             schema = self.schema(name) if first is None else pq.read_schema(first)
             self._relations[name] = Filed.of(location, files, schema)
-
-
-def _location(store: Store, table: str) -> Path:
-    location = store.location(table)
-    if location is None:
-        raise TypeError("Spark's tasks read and write files: it takes a store that keeps them")
-    return location
 
 
 # --- in a task -----------------------------------------------------------------------------------
