@@ -25,6 +25,9 @@ SIZE: "ViewportSize" = {"width": 1360, "height": 900}
 LONGEST = 120_000
 """Milliseconds to wait for anything to appear, on a busy machine too."""
 
+SETTLES = 1_000
+"""Milliseconds until what folds and unfolds stands still for a picture."""
+
 REASON = "results come late since midnight"
 
 CALM = {"drift": 1000, "windows": 60, "cooldown": "1 second", "horizon": "1 hour"}
@@ -130,16 +133,32 @@ def _is_in_mlflow(up: Up, browser: "Browser", screens: Path) -> None:
     row = page.get_by_role("row").filter(has_text=f"migrate {job.QUERY}").first
     row.get_by_role("button").first.click()  # unfold it
     page.get_by_text("state-removal").first.wait_for()
-    page.screenshot(path=screens / "runs.png")
+    _compare(page, screens)
+    page.go_back()
     page.get_by_role("link", name=f"migrate {job.QUERY}").first.click()
     page.get_by_text("migration.phase").first.wait_for()
     page.screenshot(path=screens / "run.png")
     page.get_by_role("tab", name="Artifacts").click()
     page.get_by_text("plans", exact=True).first.click()
     page.get_by_text("diff.svg").first.click()
-    page.get_by_role("img").first.wait_for()
+    page.wait_for_function("[...document.images].some(one => one.naturalWidth > 400)")
+    page.wait_for_timeout(SETTLES)
     page.screenshot(path=screens / "picture.png")
     context.close()
+
+
+def _compare(page: "Page", screens: Path) -> None:
+    """The strategies of a decision side by side."""
+    for strategy in ("state-removal", "two-layer", "state-selection"):
+        row = page.get_by_role("row").filter(has_text=strategy).first
+        row.get_by_role("checkbox").first.click()
+    page.get_by_role("button", name="Compare").first.click()
+    page.get_by_text("Comparing 3 Runs").first.wait_for()
+    for unneeded in ("Visualizations", "Run details"):
+        page.get_by_text(unneeded, exact=True).first.click()
+    page.get_by_text("examined", exact=True).first.wait_for()
+    page.wait_for_timeout(SETTLES)
+    page.screenshot(path=screens / "compare.png")
 
 
 def test_a_viewer_cannot_start_anything(up: Up, browser: "Browser", screens: Path):
