@@ -207,6 +207,7 @@ class Subject:
         request = replace(
             wish, query=name, strategy=strategy,
             plan=plan_to_json(new.plan.root), base=mark(old.plan),
+            saves=saved(old.total.cpu, new.total.cpu),
         )  # fmt: skip
         checks = tuple(self._checks(request, new, shown))
         batch = self.task.workload.batch
@@ -259,6 +260,11 @@ def _seen(running: Running, task: Task) -> Workload:
         task.query, stats, windows, name=task.name, batch=batch, costs=costs
     )  # fmt: skip
     return found.workload
+
+
+def saved(before: float, after: float) -> float:
+    """What share of the work of a plan another one does not have, by what both cost."""
+    return max(0.0, 1 - after / before) if before > 0 else 0.0
 
 
 def _alone(under_way: Request | None, request: Request) -> Check:

@@ -102,7 +102,11 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         executor = EXECUTORS[job.engine](spark)
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
         look = Surroundings(inputs)
-        engine = Engine(engine_job(job), store, executor, clock, step=steps, writers=2, look=look)
+        interval = 0.0 if extent.until_caught_up else job.trigger.total_seconds()
+        engine = Engine(
+            engine_job(job), store, executor, clock, step=steps, writers=2, look=look,
+            interval=interval,
+        )  # fmt: skip
         try:
             places = layout.checkpoint(storage), storage / "control"
             _Run(spark, engine, inputs, extent, report, steps, *places).start(job)

@@ -87,7 +87,7 @@ class _Write:
 class Engine:
     """Runs a job's batches on an executor, over a store."""
 
-    def __init__(  # noqa: PLR0913  # the last five are what simulations replace
+    def __init__(  # noqa: PLR0913  # most of the last ones are what simulations replace
         self,
         job: Job,
         store: Store,
@@ -99,13 +99,16 @@ class Engine:
         timer: Callable[[], float] = perf_counter,
         hook: Callable[[str, Mapping[str, str]], None] = run_hook,
         look: Callable[[int], Around] = lambda _: Around(),
+        interval: float = 0.0,
     ):
         self.job = job
         self.store = store
         self.executor = executor
         self.progress = last(store)
         self.states = States(store, executor, step)
-        self._migrator = Migrator(store, executor, self.states, job.bucket, clock, hook, timer)
+        self._migrator = Migrator(
+            store, executor, self.states, job.bucket, clock, hook, timer, interval
+        )
         self._partial: Mapping[str, tuple[str, int]] = {}
         self._clock = clock
         self._step = step

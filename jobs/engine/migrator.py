@@ -158,6 +158,8 @@ class Migrator:
     clock: Callable[[], int]
     hook: Callable[[str, Mapping[str, str]], None] = run_hook
     timer: Callable[[], float] = perf_counter
+    interval: float = 0.0
+    """Seconds between the beginnings of two batches, if none takes longer."""
     migration: Migration | None = None
     _phases: dict[str, str] = field(default_factory=dict)
     _waiting: list[Request] = field(default_factory=list)
@@ -165,7 +167,10 @@ class Migrator:
     _ready: bool = False
     _failed: str = ""
     _events: list[Event] = field(default_factory=list)
-    _pace: Pace = field(default_factory=Pace)
+    _pace: Pace = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._pace = Pace(self.interval)
 
     def turn(
         self,
@@ -248,13 +253,8 @@ class Migrator:
         if (m := self.migration) is None:
             self._pace.rest(took)
         elif m.slices is not None and self._unfilled(m):
-            self._pace.begin(took)
-            at, rows, last = self._filled(m), self._rows(m), _is_last(m)
-            while more := self._pace.next(rows[at:], first=at == 0, last=last):
-                began = self.timer()
-                self._fill_slices(m, plans, at, at + more)
-                self._pace.filled(sum(rows[at : at + more]), self.timer() - began)
-                at += more
+            self._pace.after(took)
+            self._fill_some(m, plans, last=_is_last(m))
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -368,6 +368,7 @@ class Migrator:
                 self._tell(request, "refused", here, str(why))
                 continue
             self._tell(request, "building", here)
+            self._pace.before(request.saves)
             return Migration(request, steps, here.now, held=request.hold)
         return None
 
@@ -422,6 +423,7 @@ class Migrator:
                 self._fill_whole(m, here)
                 return m, True
             m = self._sliced(m, here)
+            self._fill_some(m, here.plans, last=m.began == here.now or _is_last(m))
         done = not self._unfilled(m)
         return (replace(m, slices=None) if done else m), done
 
@@ -482,6 +484,15 @@ class Migrator:
     def _filled(self, m: Migration) -> int:
         """How many slices are part of the state."""
         return self.store.last_batch(table_of(_fill(m).state), _writer(m)) + 1
+
+    def _fill_some(self, m: Migration, plans: Mapping[str, Plan], *, last: bool) -> None:
+        """As many slices as there is time for."""
+        at, rows = self._filled(m), self._rows(m)
+        while more := self._pace.next(rows[at:], first=at == 0, last=last):
+            began = self.timer()
+            self._fill_slices(m, plans, at, at + more)
+            self._pace.filled(sum(rows[at : at + more]), self.timer() - began)
+            at += more
 
     def _fill_slices(self, m: Migration, plans: Mapping[str, Plan], at: int, until: int) -> None:
         """Those from one up to another, as one that has the number of its last."""

@@ -1,4 +1,4 @@
-"""How much of a state is rebuilt between two batches, so that nobody waits for results.
+"""How much of a state is rebuilt before and between batches, so that nobody waits for results.
 
 What the next slice takes is judged by the last one: at most as much a row, and no less in all,
 since a slice has a price of its own.  What does not fit waits for the next batch, after which a
@@ -8,11 +8,15 @@ slice is filled in any case: a migration comes to its end on a busy machine, too
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from statistics import median
 
 SHARE = 0.2
 """How much longer than usual results may be away while states are rebuilt in the background: what
 batches do for these states already counts."""
+
+TRUST = 0.5
+"""How much to count on what a plan is said to save: of what every plan pays alike, none is."""
 
 LOOKS = 5
 """Batches whose median is the usual one."""
@@ -22,6 +26,8 @@ LOOKS = 5
 class Pace:
     """What batches and slices took lately, in seconds."""
 
+    interval: float = 0.0
+    """From the beginning of one batch to that of the next, if none takes longer."""
     _calm: deque[float] = field(default_factory=lambda: deque(maxlen=LOOKS))
     _least: float = 0.0
     _slice: tuple[float, int] | None = None
@@ -37,10 +43,17 @@ class Pace:
         self._calm.append(took)
         self._least, self._slice, self._spared = 0.0, None, False
 
-    def begin(self, took: float) -> None:
+    def before(self, saves: float) -> None:
+        """All may be filled at once if the next batch bears that; it is said to save this share."""
+        usual = median(self._calm) if self._calm else 0.0
+        self._end = SHARE * max(usual, self.interval) + TRUST * saves * usual
+        self._left = 0.0 if usual else -inf
+        self._due = False
+
+    def after(self, took: float) -> None:
         """Slices may follow a batch that took so long, as the next one probably will."""
         self._least = min(took, self._least or took)
-        usual = median(self._calm) if self._calm else self._least
+        usual = max(median(self._calm) if self._calm else self._least, self.interval)
         self._left = (1 + SHARE) * usual - took
         self._end = max(self._left, SHARE * usual)
         self._due, self._spared = self._spared, True

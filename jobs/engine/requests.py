@@ -42,6 +42,8 @@ class Request:
     at_batch: int | None = None
     limit: int | None = None
     """After how many microseconds the migration gives up by itself."""
+    saves: float = 0.0
+    """What share of a batch's work the new plan is said to save, from 0 to 1."""
     before: str = ""
     """A command to run before the cut-over; if it fails, there is none."""
     after: str = ""

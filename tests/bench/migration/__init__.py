@@ -41,6 +41,9 @@ def migration(  # noqa: PLR0917  # typer reads options from parameters
     ] = "500,1000,1500,2000,2500,3000",
     lateness: Annotated[int, typer.Option(help="Seconds.")] = 5,
     runs: Annotated[int, typer.Option(min=1, help="Of a fill; the median counts.")] = 3,
+    load: Annotated[
+        float, typer.Option(min=0.1, max=1, help="Part silence: how busy the running plan is.")
+    ] = 1.0,
     strategy: Annotated[str, typer.Option(help="Part time: how to migrate.")] = "background",
     every: Annotated[int, typer.Option(min=6, help="Part time: batches between changes.")] = 10,
     figures: Annotated[
@@ -54,7 +57,7 @@ def migration(  # noqa: PLR0917  # typer reads options from parameters
         raise InputError(f"there is no {strategy!r}: {', '.join(MIGRATIONS)}", "--strategy")
     chain = Chain(streams, window, rate)
     makers: Mapping[str, Callable[[], dict[str, Any]]] = {
-        "silence": lambda: silence(chain, engine, lateness, runs),
+        "silence": lambda: silence(chain, engine, lateness, runs, load),
         "window": lambda: growth(
             windows(chain, _numbers(windows_)), engine, lateness, runs, "window"
         ),

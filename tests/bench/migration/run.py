@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time, time_ns
+from time import perf_counter, process_time, sleep, time_ns
 
 import duckdb
 
@@ -37,6 +37,8 @@ class Setup:
     batches: int
     lateness: int = 0
     """Seconds."""
+    interval: float = 0.0
+    """Seconds from the beginning of a batch to that of the next; as fast as it can without."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Wish:
 
     strategy: str
     plan: Plan
+    saves: float = 0.0
+    """What share of its work the plan is predicted to save."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Beat:
     """A batch."""
 
     gap: float
-    """Seconds from the commit of the results before to that of this batch's, less the waiting."""
+    """Seconds from the commit of the results before to that of this batch's, less the reading."""
     cpu: float
     """CPU-seconds from its beginning to its end, of all threads: what the load leaves alone."""
     results: int
@@ -155,16 +159,20 @@ def travel(setup: Setup, plan: Plan, wishes: Mapping[int, Wish], *, watch: bool 
     with TemporaryDirectory(dir=setup.data.parent) as directory:
         store = _Store(Path(directory))
         job = Job("bench", ingests, {"q": plan})
-        runs = Engine(job, store, executor, _now, step=marks, writers=2)
+        runs = Engine(job, store, executor, _now, step=marks, writers=2, interval=setup.interval)
         watcher = Migrator(store, executor, runs.states, job.bucket, _now)
         if watch:
             ask(store, Request("nothing", _now(), ABORT, "nothing"))
-        rest = 0.0
+        rest, due = 0.0, perf_counter()
         for batch in range(setup.batches):
             if batch in wishes:
                 trip.held = trip.held or _held(runs)
                 ask(store, _request(batch, wishes[batch], runs.plans["q"]))
             inputs = {name: read(setup.data / f"{name}-{batch}.parquet") for name in chain.streams}
+            if setup.interval:
+                waited = perf_counter()
+                sleep(max(0.0, due - waited))
+                rest, due = rest + perf_counter() - waited, max(due, waited) + setup.interval
             began, used = perf_counter(), cpu()
             done = runs.run(batch, inputs)
             runs.afterwards.wait()
@@ -212,7 +220,7 @@ def _held(runs: Engine) -> dict[str, float]:
 def _request(batch: int, wish: Wish, current: Plan) -> Request:
     return Request(
         f"m{batch}", _now(), query="q", plan=to_json(wish.plan.root),
-        base=mark(current), strategy=wish.strategy,
+        base=mark(current), strategy=wish.strategy, saves=wish.saves,
     )  # fmt: skip
 
 

@@ -4,9 +4,12 @@ from dataclasses import asdict, replace
 from statistics import median
 from typing import Any
 
+from jobs.proposals import saved
+from optimizer.cost.dual import price
+from optimizer.estimate import Estimator
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan
-from tests.bench.chain import Chain
+from tests.bench.chain import Chain, Values
 from tests.bench.migration.fills import calibrate, move, predict
 from tests.bench.migration.run import USUAL, Setup, Trip, Wish, scratch, travel
 
@@ -24,9 +27,10 @@ def plans(chain: Chain) -> tuple[Plan, Plan]:
     return old, new
 
 
-def silence(chain: Chain, engine: str, lateness: int, runs: int) -> dict[str, Any]:
+def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) -> dict[str, Any]:
     """Every strategy over the same batches, and none."""
     values, both = chain.values(PARTNERS[chain.count]), plans(chain)
+    saves = saved(*(_cpu(chain, values, plan) for plan in both))
     smaller = [replace(chain, rate=max(1, chain.rate // part)) for part in SMALLER]
     fitted = calibrate(
         move(one, one.values(PARTNERS[one.count]), plans(one), engine, runs) for one in smaller
@@ -39,9 +43,12 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int) -> dict[str, An
         chain.write(directory / "data", [values] * count)
         setup = Setup(chain, engine, directory / "data", count, lateness)
         calm = travel(setup, both[0], {})
+        if load < 1:
+            setup = replace(setup, interval=calm.usual(begins)[0] / load)
+            calm = travel(setup, both[0], {})
         strategies["none"] = _calm(calm, begins)
         for name in MIGRATIONS:
-            trip = travel(setup, both[0], {begins: Wish(name, both[1])})
+            trip = travel(setup, both[0], {begins: Wish(name, both[1], saves)})
             said = predict(name, both, chain, values, trip.held, lateness)
             strategies[name] = _outcome(trip, begins, chain) | {
                 "same_results": trip.results == calm.results,
@@ -58,8 +65,14 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int) -> dict[str, An
             "predicted_cpu_ms": 1000 * moved.predicted(fitted),
         },
         "begins": begins,
+        "interval_s": setup.interval,
+        "predicted_saving": saves,
         "strategies": strategies,
     }
+
+
+def _cpu(chain: Chain, values: Values, plan: Plan) -> float:
+    return price(plan, Estimator(chain.query, chain.workload(values))).total.cpu
 
 
 def _outcome(trip: Trip, begins: int, chain: Chain) -> dict[str, Any]:

@@ -15,6 +15,8 @@ def _silence(part: dict[str, Any]) -> None:
     old, new = part["plans"]
     show.plain(
         f"{old} -> {new}, partners {part['partners']}, {part['results']:,} results\n"
+        f"a batch {_often(part['interval_s'])}; "
+        f"the new plan is to save {part['predicted_saving']:.0%}\n"
         "ms from one commit of results to the next, usual, and the longest and median while it\n"
         "migrates, and the median after, as ratios to it; the same for the CPU time of batches"
     )
@@ -49,6 +51,10 @@ def _silence(part: dict[str, Any]) -> None:
         f"predicted {moved['predicted_cpu_ms']:.0f}: {1000 * costs['fill']:.0f} a fill and "
         f"{costs['second']:.2f} times the estimate, fitted at smaller rates"
     )
+
+
+def _often(interval: float) -> str:
+    return f"every {1000 * interval:,.0f} ms" if interval else "after the other"
 
 
 def _growth(part: dict[str, Any]) -> None:
