@@ -326,7 +326,7 @@ class Engine:
     def _finish(self, batch: _Batch, began: float) -> None:
         """What is left when the batch is done; from here on the next one may have to wait."""
         self._advance(batch)
-        self._migrator.work(self.plans, self._timer() - began)
+        self._migrator.work(self.progress, self.plans, self._timer() - began)
 
     def _advance(self, batch: _Batch) -> None:
         """Make the batch part of what the next one reads, and forget what nobody needs any more."""

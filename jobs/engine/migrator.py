@@ -42,6 +42,7 @@ from optimizer.migration.matching import States as Kept
 from optimizer.migration.steps import (
     CutOver,
     Fill,
+    Keep,
     Parallel,
     Prove,
     Refused,
@@ -97,6 +98,17 @@ class Migration:
         return "building"
 
     @property
+    def early(self) -> bool:
+        """Whether nothing has been done so far of what may be done between two batches."""
+        return self.boundary < 0 and any(isinstance(step, Track) for step in self.steps[self.at :])
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """States whose tables may be there on its behalf."""
+        ahead = [step.state for step in self.steps if isinstance(step, Fill)] if self.early else []
+        return (*self.tracked, *ahead)
+
+    @property
     def partial(self) -> tuple[str, ...]:
         """States whose older rows are only what this query needs."""
         return tuple(s.state for s in self.steps if isinstance(s, Fill) and s.partial)
@@ -138,7 +150,7 @@ class _Boundary:
     now: int
     progress: Progress
     plans: Mapping[str, Plan]
-    partial: Mapping[str, tuple[str, int]]
+    partial: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @property
     def youngest(self) -> int:
@@ -241,20 +253,23 @@ class Migrator:
                 made.append(replace(event, phase="hook", detail=str(error), after=""))
         tell(self.store, made, number)
 
-    def work(self, plans: Mapping[str, Plan], took: float) -> None:
+    def work(self, progress: Progress, plans: Mapping[str, Plan], took: float) -> None:
         """Rebuild some more, after a batch that took so many seconds."""
         try:
-            self._work(plans, took)
+            self._work(progress, plans, took)
         except Exception as error:  # noqa: BLE001  # the next boundary ends the migration
             self.executor.release()
             self._failed = _told(error)
 
-    def _work(self, plans: Mapping[str, Plan], took: float) -> None:
+    def _work(self, progress: Progress, plans: Mapping[str, Plan], took: float) -> None:
         if (m := self.migration) is None:
             self._pace.rest(took)
+        elif m.early:
+            self._pace.before(m.request.saves, took)
+            self.migration = self._ahead(m, _Boundary(progress.batch + 1, m.began, progress, plans))
         elif m.slices is not None and self._unfilled(m):
             self._pace.after(took)
-            self._fill_some(m, plans, last=_is_last(m))
+            self._fill_some(m, plans)
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -384,6 +399,8 @@ class Migrator:
     def _advance(self, m: Migration, here: _Boundary) -> Turn:
         """As far as it can go before this batch."""
         phase = m.phase
+        if m.began == here.now and m.early and self._pace.rests:
+            return self._going_on(m, phase, here)  # there is more time after this batch
         while not isinstance(m.step, CutOver):
             m, done = self._carry_out(m, here)
             if not done:
@@ -393,6 +410,15 @@ class Migrator:
             filled = [step.state for step in m.steps if isinstance(step, Fill)]
             return self._going_on(replace(m, tracked=_united(m.tracked, filled)), phase, here)
         return self._cut_over(m, here)
+
+    def _ahead(self, m: Migration, here: _Boundary) -> Migration:
+        """The steps that build states, as far as there is time for them."""
+        while isinstance(m.step, Keep | Track | Fill):
+            m, done = self._carry_out(m, here)
+            if not done:
+                break
+            m = replace(m, at=m.at + 1)
+        return m
 
     def _carry_out(self, m: Migration, here: _Boundary) -> tuple[Migration, bool]:
         """A step, and whether it is done."""
@@ -423,7 +449,7 @@ class Migrator:
                 self._fill_whole(m, here)
                 return m, True
             m = self._sliced(m, here)
-            self._fill_some(m, here.plans, last=m.began == here.now or _is_last(m))
+            self._fill_some(m, here.plans)
         done = not self._unfilled(m)
         return (replace(m, slices=None) if done else m), done
 
@@ -485,13 +511,14 @@ class Migrator:
         """How many slices are part of the state."""
         return self.store.last_batch(table_of(_fill(m).state), _writer(m)) + 1
 
-    def _fill_some(self, m: Migration, plans: Mapping[str, Plan], *, last: bool) -> None:
+    def _fill_some(self, m: Migration, plans: Mapping[str, Plan]) -> None:
         """As many slices as there is time for."""
-        at, rows = self._filled(m), self._rows(m)
+        at, rows, last = self._filled(m), self._rows(m), _is_last(m)
         while more := self._pace.next(rows[at:], first=at == 0, last=last):
             began = self.timer()
             self._fill_slices(m, plans, at, at + more)
-            self._pace.filled(sum(rows[at : at + more]), self.timer() - began)
+            took = self.timer() - began
+            self._pace.filled(sum(rows[at : at + more]), took, first=at == 0)
             at += more
 
     def _fill_slices(self, m: Migration, plans: Mapping[str, Plan], at: int, until: int) -> None:

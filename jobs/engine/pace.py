@@ -1,8 +1,9 @@
 """How much of a state is rebuilt before and between batches, so that nobody waits for results.
 
-What the next slice takes is judged by the last one: at most as much a row, and no less in all,
-since a slice has a price of its own.  What does not fit waits for the next batch, after which a
-slice is filled in any case: a migration comes to its end on a busy machine, too.
+What the next slice takes is judged by the last one: as much a row, besides the price that a slice
+has whatever its rows, as far as two slices of one state have shown it.  What does not fit waits for
+the next batch, after which a slice is filled in any case: a migration comes to its end on a busy
+machine, too.
 """
 
 from collections import deque
@@ -18,6 +19,9 @@ batches do for these states already counts."""
 TRUST = 0.5
 """How much to count on what a plan is said to save: of what every plan pays alike, none is."""
 
+READY = 0.9
+"""By when, of the time between two batches, there should be peace."""
+
 LOOKS = 5
 """Batches whose median is the usual one."""
 
@@ -32,8 +36,12 @@ class Pace:
     _least: float = 0.0
     _slice: tuple[float, int] | None = None
     """What the last one took, and its rows."""
+    _price: float = 0.0
+    """What a slice takes besides its rows."""
     _spared: bool = False
     _due: bool = False
+    _fresh: bool = False
+    """Whether no batch maintains any of the states yet."""
     _left: float = 0.0
     _end: float = 0.0
     """What is left if nothing is to be filled afterwards."""
@@ -41,14 +49,24 @@ class Pace:
     def rest(self, took: float) -> None:
         """A batch while nothing was under way."""
         self._calm.append(took)
-        self._least, self._slice, self._spared = 0.0, None, False
+        self._least, self._slice, self._price, self._spared = 0.0, None, 0.0, False
 
-    def before(self, saves: float) -> None:
-        """All may be filled at once if the next batch bears that; it is said to save this share."""
+    @property
+    def rests(self) -> bool:
+        """Whether there is usually time between a batch and the next one."""
+        return bool(self._calm) and self._idle(median(self._calm)) > 0
+
+    def before(self, saves: float, took: float | None = None) -> None:
+        """Everything may be filled at once if the next batch, which saves this share, bears it.
+
+        That is just before a batch, or after one that took so long.
+        """
         usual = median(self._calm) if self._calm else 0.0
-        self._end = SHARE * max(usual, self.interval) + TRUST * saves * usual
-        self._left = 0.0 if usual else -inf
-        self._due = False
+        self._left = self._idle(took) if took is not None else 0.0
+        self._end = self._left + SHARE * max(usual, self.interval) + TRUST * saves * usual
+        if not usual:
+            self._left = -inf
+        self._due, self._fresh = False, True
 
     def after(self, took: float) -> None:
         """Slices may follow a batch that took so long, as the next one probably will."""
@@ -56,10 +74,15 @@ class Pace:
         usual = max(median(self._calm) if self._calm else self._least, self.interval)
         self._left = (1 + SHARE) * usual - took
         self._end = max(self._left, SHARE * usual)
-        self._due, self._spared = self._spared, True
+        self._due, self._spared, self._fresh = self._spared, True, False
 
-    def filled(self, rows: int, took: float) -> None:
+    def _idle(self, took: float) -> float:
+        return max(0.0, READY * self.interval - took)
+
+    def filled(self, rows: int, took: float, *, first: bool) -> None:
         """So many rows were filled as one slice."""
+        if self._slice is not None and not first:
+            self._price = _price(self._slice, (took, rows))
         self._slice = took, rows
         self._left -= took
         self._end -= took
@@ -69,9 +92,10 @@ class Pace:
         """How many of the slices still to be filled, which have so many rows, to fill as one now.
 
         Nothing is known of a state's `first`, so it is tried alone.  After the `last` state's the
-        next batch is the new plan's: it does nothing beside that.
+        next batch is the new plan's, and so it is if all are filled before any is maintained.
         """
         ends = [n for n, count in enumerate(rows, start=1) if count][: 1 if first else None]
+        last = last or self._fresh
         if last and self._slice is not None and self._seconds(sum(rows)) <= self._end:
             return max(ends, default=0)
         fit = (n for n in reversed(ends) if self._seconds(sum(rows[:n])) <= self._left)
@@ -82,4 +106,14 @@ class Pace:
         if self._slice is None:
             return 0.0
         took, known = self._slice
-        return took * max(1.0, rows / max(1, known))
+        price = min(took, self._price)
+        return price + (took - price) * max(1.0, rows / max(1, known))
+
+
+def _price(one: tuple[float, int], other: tuple[float, int]) -> float:
+    """What two slices would take without any rows."""
+    (less, few), (more, many) = sorted((one, other), key=lambda slice_: slice_[1])
+    if few == many:
+        return 0.0
+    each = max(0.0, (more - less) / (many - few))
+    return max(0.0, min(less, more) - each * few)

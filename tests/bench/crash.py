@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import typer
 
 from jobs import show, specs, streaming
+from jobs.engine.migrator import Migration
 from jobs.engine.progress import last, latest
 from jobs.engine.requests import ABORT, FINAL, MIGRATE, Request, ask, asked, told
 from jobs.engine.verify import verify
@@ -241,7 +242,8 @@ def _orphans(spec: specs.Job) -> list[str]:
     store = streaming.job_store(spec)
     decision = latest(store)
     assert decision is not None
-    needed = set((decision.migration or {}).get("tracked", ()))
+    under_way = decision.migration
+    needed = set(Migration.from_json(under_way).touched) if under_way else set()
     for name, plan in decision.plans.items():
         needed |= set(states(from_json(spec.query(name), plan).root))
     found = [table for table in store.tables() if table.startswith("state/")]

@@ -87,6 +87,8 @@ class Case:
     batches: tuple[Batch, ...]
     pace: int = 1
     """How much time passes between two looks at the watch by which states are rebuilt."""
+    interval: int = 0
+    """Between the beginnings of two batches, as the job believes; in microseconds as the pace."""
 
 
 def draw(seed: int, *, migrations: bool = False) -> Case:
@@ -108,7 +110,8 @@ def draw(seed: int, *, migrations: bool = False) -> Case:
     if not migrations:
         return Case(seed, job, limits, began, batches)
     asked_for = tuple(wishes.wish(r, job, batches, think, ideas))
-    return Case(seed, job, limits, began, asked_for, r.choice(wishes.PACES))
+    pace, interval = r.choice(wishes.PACES), r.choice(wishes.INTERVALS)
+    return Case(seed, job, limits, began, asked_for, pace, interval)
 
 
 def relation(stream: Stream, rows: Sequence[Row]) -> pa.Table:

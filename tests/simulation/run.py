@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine, result_table
+from jobs.engine.migrator import Migration
 from jobs.engine.progress import DECISIONS, PROGRESS, Decision, history, latest
 from jobs.engine.requests import MIGRATIONS, REQUESTS, ask
 from jobs.engine.statements import physical
@@ -87,6 +88,7 @@ class _Simulation:
         self.engine: Engine | None = None
         self._job = case.job
         self._pace = case.pace
+        self._interval = case.interval / UNIT
         self._inputs: Mapping[str, pa.Table] = {}
 
     def carry_out(self, number: int, batch: Batch) -> None:
@@ -137,6 +139,7 @@ class _Simulation:
                     step=self.crashes,
                     timer=self._timer,
                     hook=self._hook,
+                    interval=self._interval,
                 )
             except Crash:
                 executor.close()
@@ -338,7 +341,7 @@ def _kept(case: Case, store: FaultyStore) -> dict[str, tuple[Node, int]]:
     if decision.migration is not None:
         request = decision.migration["request"]
         plans.append(from_json(queries[request["query"]], request["plan"]))
-        needed |= {f"state/{key}" for key in decision.migration["tracked"]}
+        needed |= {f"state/{key}" for key in Migration.from_json(decision.migration).touched}
     kept: dict[str, tuple[Node, int]] = {}
     for plan in plans:
         for node, keep in _states(plan):

@@ -12,7 +12,7 @@ from tests.simulation.bugs import BUGS, MIGRATION_BUGS, both_sides_count_what_is
 from tests.simulation.case import draw
 from tests.simulation.run import run
 from tests.simulation.shrink import shrink
-from tests.simulation.wishes import PACES, POINTS
+from tests.simulation.wishes import INTERVALS, PACES, POINTS
 
 SEEDS, PIECE = 240, 20
 MIGRATIONS = 60
@@ -71,6 +71,7 @@ def test_what_the_seeds_ask_for():
     assert {wish.kind for wish in wishes} == {"migrate", "abort", "postpone", "release"}
     assert {wish.strategy for wish in wishes if wish.plan} == set(STRATEGIES)
     assert {case.pace for case in cases} == set(PACES)
+    assert {case.interval for case in cases} == set(INTERVALS)
     crashes = {at for case in cases for batch in case.batches for at in batch.crashes}
     assert crashes > set(POINTS)
 

@@ -27,9 +27,12 @@ Think = Callable[[Random, Query], Plan]
 Idea = tuple[str, Plan]
 """A query, and the plan that it is to have."""
 
-PACES = (1, 100, 150, 500, 4000)
-"""Of the 3,000 that a batch takes, a fill may have a fifth: a state between two batches, in a few
-slices or more of them, one slice at a time, or one after every other batch."""
+PACES = (1, 150, 250, 500, 4000)
+"""Of the 3,000 that a batch takes, a fill may have a fifth: a state before the next batch, or after
+it, in a few slices or more of them, one slice at a time, or one after every other batch."""
+
+INTERVALS = (0, 0, 0, 4000, 9000)
+"""Batches follow each other at once, or there is some time, or a lot, between two of them."""
 
 FILLING = ("background", "background", "background", "moving-state", "moving-state")
 """Strategies that take their chances with what the states hold: asked for more often."""

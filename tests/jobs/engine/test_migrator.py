@@ -14,6 +14,8 @@ WHOLE, ROWS = 5, 1000
 
 BUCKET = 10
 
+NOTHING: Any = None
+
 
 class _Slices(Migrator):
     """Notes which slices are filled as one; each fill has a price, and each of its rows."""
@@ -26,7 +28,7 @@ class _Slices(Migrator):
         fill = Fill("s", How.JOIN, ("a", "b"))
         ends = tuple(BUCKET * (at + 1) for at in range(WHOLE))
         filling: Any = SimpleNamespace(
-            slices=ends, source=1, steps=(fill, *later), step=fill, at=0, held=False
+            slices=ends, source=1, steps=(fill, *later), step=fill, at=0, held=False, early=False
         )
         self.migration = filling
         self.done: list[int] = []
@@ -41,10 +43,9 @@ class _Slices(Migrator):
 
 
 def started() -> _Slices:
-    nothing: Any = None
     files = {"b": [File("", ROWS, 0, BUCKET * (at + 1)) for at in range(WHOLE)]}
     states: Any = SimpleNamespace(files=files)
-    made = _Slices(nothing, nothing, states, BUCKET, lambda: 0)
+    made = _Slices(NOTHING, NOTHING, states, BUCKET, lambda: 0)
     made.timer = lambda: made.now
     return made
 
@@ -53,13 +54,13 @@ def started() -> _Slices:
 def migrator():
     made = started()
     for took in (1.0, 9.0, 1.0):
-        made.work({}, took)
+        made.work(NOTHING, {}, took)
     return made
 
 
 def test_of_a_new_state_a_partition_is_tried_and_the_rest_as_time_allows(migrator):
     migrator.begin(Track(("t",)), CutOver())
-    migrator.work({}, 1.0)
+    migrator.work(NOTHING, {}, 1.0)
     assert migrator.done == [1, 3, 1]
 
 
@@ -67,29 +68,29 @@ def test_what_is_dear_by_the_row_is_not_filled_as_one(migrator):
     migrator.price, migrator.row = 0.0, 0.15 / ROWS
     migrator.begin(Track(("t",)), CutOver())
     for _ in range(3):
-        migrator.work({}, 1.0)
+        migrator.work(NOTHING, {}, 1.0)
     assert migrator.done == [1, 1, 1]
 
 
 def test_a_slow_batch_is_spared_but_not_two_in_a_row(migrator):
     migrator.begin(Track(("t",)), CutOver())
-    migrator.work({}, 1.3)
+    migrator.work(NOTHING, {}, 1.3)
     assert migrator.done == []
-    migrator.work({}, 1.3)
+    migrator.work(NOTHING, {}, 1.3)
     assert migrator.done == [1]
-    migrator.work({}, 1.18)
+    migrator.work(NOTHING, {}, 1.18)
     assert migrator.done == [1]
-    migrator.work({}, 1.3)
+    migrator.work(NOTHING, {}, 1.3)
     assert migrator.done == [1, 1]
 
 
 def test_the_last_state_is_finished_in_a_share_of_its_own(migrator):
     migrator.price = 0.02
     migrator.begin(Track(("t",)), CutOver())
-    migrator.work({}, 1.19)
+    migrator.work(NOTHING, {}, 1.19)
     assert migrator.done == [1]
     migrator.begin(CutOver())
-    migrator.work({}, 1.19)
+    migrator.work(NOTHING, {}, 1.19)
     assert migrator.done == [1, WHOLE - 1]
 
 
@@ -97,7 +98,7 @@ def test_what_is_purged_is_not_filled(migrator):
     migrator.states.files["b"] = migrator.states.files["b"][1:2]
     migrator.begin(Track(("t",)), CutOver())
     for _ in range(3):
-        migrator.work({}, 1.0)
+        migrator.work(NOTHING, {}, 1.0)
     assert sum(migrator.done) == 2
 
 
@@ -105,5 +106,5 @@ def test_without_a_usual_batch_the_shortest_counts():
     migrator = started()
     migrator.price = 0.09
     migrator.begin(Track(("t",)), CutOver())
-    migrator.work({}, 1.0)
+    migrator.work(NOTHING, {}, 1.0)
     assert migrator.done == [1, 1]
