@@ -265,7 +265,7 @@ class Migrator:
         if (m := self.migration) is None:
             self._pace.rest(took)
         elif m.early:
-            self._pace.before(m.request.saves, took)
+            self._pace.before(_saving(m.request, progress), took)
             self.migration = self._ahead(m, _Boundary(progress.batch + 1, m.began, progress, plans))
         elif m.slices is not None and self._unfilled(m):
             self._pace.after(took)
@@ -383,7 +383,7 @@ class Migrator:
                 self._tell(request, "refused", here, str(why))
                 continue
             self._tell(request, "building", here)
-            self._pace.before(request.saves)
+            self._pace.before(_saving(request, here.progress))
             return Migration(request, steps, here.now, held=request.hold)
         return None
 
@@ -583,6 +583,12 @@ def _plan(request: Request, plans: Mapping[str, Plan]) -> Plan:
 def _fill(m: Migration) -> Fill:
     assert isinstance(m.step, Fill)
     return m.step
+
+
+def _saving(request: Request, progress: Progress) -> float:
+    """Seconds of what a batch computes that the new plan is said to save."""
+    computed = progress.ms.get("operators", 0.0) + progress.ms.get("results", 0.0)
+    return request.saves * computed / 1000
 
 
 def _is_last(m: Migration) -> bool:

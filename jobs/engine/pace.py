@@ -17,7 +17,7 @@ SHARE = 0.2
 batches do for these states already counts."""
 
 TRUST = 0.5
-"""How much to count on what a plan is said to save: of what every plan pays alike, none is."""
+"""How much to count on what a plan is said to save: what every plan pays alike, it does not."""
 
 READY = 0.9
 """By when, of the time between two batches, there should be peace."""
@@ -57,13 +57,13 @@ class Pace:
         return bool(self._calm) and self._idle(median(self._calm)) > 0
 
     def before(self, saves: float, took: float | None = None) -> None:
-        """Everything may be filled at once if the next batch, which saves this share, bears it.
+        """Everything may be filled at once if the next batch bears it, said to be so much shorter.
 
         That is just before a batch, or after one that took so long.
         """
         usual = median(self._calm) if self._calm else 0.0
         self._left = self._idle(took) if took is not None else 0.0
-        self._end = self._left + SHARE * max(usual, self.interval) + TRUST * saves * usual
+        self._end = self._left + SHARE * max(usual, self.interval) + TRUST * saves
         if not usual:
             self._left = -inf
         self._due, self._fresh = False, True

@@ -39,7 +39,7 @@ def test_what_it_does_not_bear_waits():
     assert filled(made, price=0.0, row=0.06 / 1000) == [[1]]
 
 
-def test_half_of_what_the_new_plan_saves_is_counted_on():
+def test_half_of_what_the_new_plan_is_said_to_save_is_counted_on():
     made = pace()
     made.before(saves=0.4)
     assert filled(made, price=0.0, row=0.095 / 1000) == [[1, 3]]
