@@ -19,6 +19,7 @@ from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 
 from jobs.engine import layout
+from jobs.engine.checkpoint import Taken
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
 from jobs.engine.executors.tasks import TasksExecutor
@@ -28,10 +29,9 @@ from jobs.engine.feed import (
     as_files,
     as_frames,
     inlets,
+    lying,
     origin,
     straight,
-    straight_files,
-    straight_frames,
     united,
 )
 from jobs.engine.ingest import Ingest
@@ -39,6 +39,7 @@ from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine, EngineError, result_table
 from jobs.engine.microbatch import Job as EngineJob
 from jobs.engine.progress import Progress
+from jobs.engine.sources.files import FilesSource
 from jobs.engine.surroundings import Surroundings
 from jobs.engine.upkeep import tidy
 from jobs.errors import InputError, MidstreamError, RefusedError
@@ -283,23 +284,32 @@ class _Run:
             self.described = contents
 
     @contextmanager
-    def _by_stream(self, rows: "DataFrame", number: int) -> Iterator[dict[str, Any]]:
+    def _by_stream(self, rows: "DataFrame", number: int) -> Iterator[Mapping[str, Any]]:
+        """What a batch takes, in the form that the executor reads."""
         names = [inlet.stream.name for inlet in self.streams]
-        if isinstance(self.engine.executor, DuckExecutor):
-            yield straight(self.streams, number) or as_arrow(rows, names)
-            return
-        if isinstance(self.engine.executor, TasksExecutor):
-            scratch = self.notes.with_name("scratch")
-            yield straight_files(self.streams, number) or as_files(rows, names, scratch)
-            return
-        if frames := straight_frames(self.spark, self.streams, number):
-            yield frames
-            return
-        rows.persist()
-        try:
-            yield dict(as_frames(rows, names))
-        finally:
-            rows.unpersist()
+        past = straight(self.streams)
+        match self.engine.executor:
+            case DuckExecutor():
+                yield (
+                    lying(self.streams, number, FilesSource.rows) if past else as_arrow(rows, names)
+                )
+            case TasksExecutor():
+                yield (
+                    lying(self.streams, number, FilesSource.filed)
+                    if past
+                    else as_files(rows, names, self.notes.with_name("scratch"))
+                )
+            case _ if past:
+                yield lying(self.streams, number, self._frame)
+            case _:
+                rows.persist()
+                try:
+                    yield as_frames(rows, names)
+                finally:
+                    rows.unpersist()
+
+    def _frame(self, source: FilesSource, taken: Taken, number: int) -> "DataFrame":
+        return source.frame_of(self.spark, taken, number)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -4,14 +4,14 @@ Spark numbers the sources of a query as they stand in it, and its checkpoint kno
 numbers: so the order is fixed when a job first runs and kept in its storage.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial, reduce
 from json import dumps, loads
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -29,6 +29,8 @@ from jobs.engine.sources.files import FilesSource
 from jobs.engine.sources.generator import GeneratorSource
 from jobs.errors import RefusedError
 from optimizer.query import Stream
+
+Rows = TypeVar("Rows")
 
 TAG = "_stream"
 """The column that says to which stream a row of the united query belongs."""
@@ -90,9 +92,24 @@ def inlets(
     return found
 
 
+def straight(inlets: Iterable[Inlet]) -> bool:
+    """Whether a batch's rows can be read from where they lie, past the streaming query."""
+    return all(isinstance(one.source, FilesSource) and one.source.straight for one in inlets)
+
+
+def lying(
+    inlets: Iterable[Inlet], batch: int, read: Callable[[FilesSource, Taken, int], Rows]
+) -> dict[str, Rows]:
+    """A batch's rows by stream, from where they lie."""
+    found = {}
+    for inlet in inlets:
+        assert isinstance(inlet.source, FilesSource)
+        found[inlet.stream.name] = read(inlet.source, inlet.taken, batch)
+    return found
+
+
 def united(spark: SparkSession, inlets: Iterable[Inlet]) -> DataFrame:
     """One query over all streams: a column for each, null in the rows of the others."""
-    inlets = list(inlets)
     frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in inlets}
     types = {name: frame.schema.simpleString() for name, frame in frames.items()}
 
@@ -105,47 +122,6 @@ def united(spark: SparkSession, inlets: Iterable[Inlet]) -> DataFrame:
         return frames[name].selectExpr(f"'{name}' AS {TAG}", *columns)
 
     return reduce(DataFrame.unionAll, map(tagged, frames))
-
-
-def straight(inlets: Iterable[Inlet], batch: int) -> dict[str, pa.Table] | None:
-    """A batch's rows by stream without a job of Spark's, if all sources can do without."""
-    found: dict[str, pa.Table] = {}
-    for inlet in inlets:
-        rows = (
-            inlet.source.rows(inlet.taken, batch) if isinstance(inlet.source, FilesSource) else None
-        )
-        if rows is None:
-            return None
-        found[inlet.stream.name] = rows
-    return found
-
-
-def straight_frames(
-    spark: SparkSession, inlets: Iterable[Inlet], batch: int
-) -> dict[str, DataFrame] | None:
-    """A batch's rows by stream without the streaming query, if all sources can do without."""
-    found: dict[str, DataFrame] = {}
-    for inlet in inlets:
-        source = inlet.source
-        rows = (
-            source.frame_of(spark, inlet.taken, batch) if isinstance(source, FilesSource) else None
-        )
-        if rows is None:
-            return None
-        found[inlet.stream.name] = rows
-    return found
-
-
-def straight_files(inlets: Iterable[Inlet], batch: int) -> dict[str, Filed] | None:
-    """Where a batch's rows are, by stream, if all sources leave them as they are."""
-    found: dict[str, Filed] = {}
-    for inlet in inlets:
-        source = inlet.source
-        rows = source.filed(inlet.taken, batch) if isinstance(source, FilesSource) else None
-        if rows is None:
-            return None
-        found[inlet.stream.name] = rows
-    return found
 
 
 def as_files(batch: DataFrame, streams: Sequence[str], directory: Path) -> dict[str, Filed]:

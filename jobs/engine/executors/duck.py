@@ -18,10 +18,12 @@ from jobs.engine.store import BATCH, UNTIL, File, Store, put_partitions
 _SETTINGS = """
 SET TimeZone = 'UTC';
 SET preserve_insertion_order = false;
+SET checkpoint_threshold = '512MB';
 SET disabled_optimizers = 'join_order';
 CREATE MACRO timestamp_micros(t) AS make_timestamp(CAST(t AS BIGINT)) AT TIME ZONE 'UTC';
 """
-"""The plan says in which order states are probed: DuckDB must not choose its own."""
+"""The plan says in which order states are probed: DuckDB must not choose its own.  It tidies up
+after deletions once so much has been written; by default after 16 MB, so in nearly every batch."""
 
 
 _PARAMETER = re.compile(r"\$(\w+)")

@@ -89,11 +89,14 @@ class FilesSource:
                     "bring it back and start again"
                 ) from None
 
-    def rows(self, taken: Taken, batch: int) -> pa.Table | None:
-        """What a batch takes, read without Spark; nothing if only Spark knows how."""
-        files = self._taken_as_they_are(taken, batch)
-        if files is None:
-            return None
+    @property
+    def straight(self) -> bool:
+        """Whether all that is to be done with a file is to read its columns."""
+        return self._format == "parquet" and not self._options.keys() - OPTIONS.keys() - _LISTING
+
+    def rows(self, taken: Taken, batch: int) -> pa.Table:
+        """What a batch takes, read without Spark, if it can be read straight."""
+        files = self._with_rows(taken, batch)
         names = [column.name for column in self._feed.stream.columns]
         schema = pa.schema([(c.name, arrow_type(c)) for c in self._feed.stream.columns])
         tables = [pq.ParquetFile(path).read(names).select(names).cast(schema) for path in files]
@@ -101,11 +104,9 @@ class FilesSource:
         nothing = pa.nulls(rows.num_rows, pa.string())
         return rows.append_column(REASON, nothing).append_column(ROW, nothing)
 
-    def filed(self, taken: Taken, batch: int) -> Filed | None:
-        """What a batch takes, to be read by DuckDB wherever it is; nothing if only Spark can."""
-        files = self._taken_as_they_are(taken, batch)
-        if files is None:
-            return None
+    def filed(self, taken: Taken, batch: int) -> Filed:
+        """What a batch takes, to be read by DuckDB wherever it is, if it can be read straight."""
+        files = self._with_rows(taken, batch)
         columns = self._feed.stream.columns
         schema = pa.schema([(c.name, arrow_type(c)) for c in columns])
         texts = [pa.field(name, pa.string()) for name in (REASON, ROW)]
@@ -116,21 +117,17 @@ class FilesSource:
             ", ".join([*_typed(columns), *nothing]),
         )
 
-    def frame_of(self, spark: SparkSession, taken: Taken, batch: int) -> DataFrame | None:
-        """What a batch takes, to be read by Spark as often as it likes; nothing if that is dear."""
-        files = self._taken_as_they_are(taken, batch)
-        if files is None:
-            return None
+    def frame_of(self, spark: SparkSession, taken: Taken, batch: int) -> DataFrame:
+        """What a batch takes, to be read by Spark as often as it likes."""
+        files = self._with_rows(taken, batch)
         if not files:
             return spark.createDataFrame([], self._feed.schema).selectExpr(*self._feed.as_it_is)
         paths = [f"file://{path}" for path in files]
         reader = spark.read.schema(self._feed.schema).options(**self._options)
         return reader.parquet(*paths).selectExpr(*self._feed.as_it_is)
 
-    def _taken_as_they_are(self, taken: Taken, batch: int) -> list[Path] | None:
-        """The files of a batch, if all that is to be done with them is to read their columns."""
-        if self._format != "parquet" or self._options.keys() - OPTIONS.keys() - _LISTING:
-            return None
+    @staticmethod
+    def _with_rows(taken: Taken, batch: int) -> list[Path]:
         return [path for path in taken.files(batch, after=batch - 1) if path.stat().st_size]
 
     def read_again(
