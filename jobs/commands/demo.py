@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "live.yaml"
 DIRECTORY = Path(".midstream/demo")
-EVERY = 1.0
+EVERY = 2.0
 """Seconds between two looks."""
 STARTS = 180.0
 """Seconds in which everything has started."""

@@ -4,7 +4,7 @@ The input is read again as the checkpoint says it was taken, less what is in the
 tables; each query becomes one plain join in DuckDB.  Nothing of the engine's own lowering is used.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,9 @@ from jobs.engine.microbatch import result_table
 from jobs.engine.progress import Progress
 from jobs.engine.store import BATCH, BATCHES
 from optimizer.query import RESULT, WINDOW_END, WINDOW_START, ColumnRef, Expression, Query
+
+STRETCHES = 200
+"""Into how many pieces of time a query is cut at most."""
 
 TOLERANCE = 1e-9
 """How far apart two equal doubles may be, relatively: adding up in another order moves them."""
@@ -52,9 +55,9 @@ def verify(
         for inlet in streams:
             _read_again(connection, inlet, store, progress.batch)
         for name, query in queries.items():
-            statement = _statement(query, progress.emitted.get(name))
+            statements = _statements(connection, query, progress.emitted.get(name))
             actual = _as_of(store.path(result_table(name)), progress.batch)
-            yield _compare(connection, name, statement, actual)
+            yield _compare(connection, name, list(statements), actual)
 
 
 # --- the input -----------------------------------------------------------------------------------
@@ -110,13 +113,42 @@ def _accepted_text(raw: str, stream: str) -> str:
 # --- the queries ---------------------------------------------------------------------------------
 
 
-def _statement(query: Query, emitted: int | None) -> str:
+def _statements(
+    connection: duckdb.DuckDBPyConnection, query: Query, emitted: int | None
+) -> Iterator[str]:
+    """The query over all input, one stretch of its first input's event time after another.
+
+    Rows of all times that have a key in common would be more and more the longer a job has run.
+    """
+    (first, stream), *_ = query.inputs
+    time = _micros(query.event_times[first])
+    table = f"{quoted(f'input_{stream.name}')} AS {quoted(first)}"
+    ((low, high),) = connection.execute(f"SELECT min({time}), max({time}) FROM {table}").fetchall()
+    if query.grouping is not None or low is None:
+        yield _statement(query, emitted)
+        return
+    step = max(query.bounds.longest, (high - low) // STRETCHES, 1)
+    for start in range(low, high + 1, step):
+        yield _statement(query, emitted, tuple(_during(query, start, start + step)))
+
+
+def _during(query: Query, start: int, end: int) -> Iterator[str]:
+    """The first input's rows of that stretch, and the others' that may join them."""
+    first, *others = query.aliases
+    micros = {alias: _micros(column) for alias, column in query.event_times.items()}
+    yield f"{micros[first]} >= {start} AND {micros[first]} < {end}"
+    for other in others:
+        yield f"{micros[other]} >= {start - query.bounds[first, other]}"
+        yield f"{micros[other]} < {end + query.bounds[other, first]}"
+
+
+def _statement(query: Query, emitted: int | None, during: Sequence[str] = ()) -> str:
     """The query over all input at once, with the windows that have been emitted so far."""
     tables = ", ".join(
         f"{quoted(f'input_{stream.name}')} AS {quoted(alias)}" for alias, stream in query.inputs
     )
     conditions = [_duck(predicate.expression) for predicate in query.predicates]
-    conditions += _bounds(query)
+    conditions += [*_bounds(query), *during]
     where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
     columns = ", ".join(f"{_duck(o.expression)} AS {quoted(o.name)}" for o in query.output)
     if query.grouping is None:
@@ -191,16 +223,20 @@ def _as_of(path: Path, batch: int) -> pa.Table | None:
 
 
 def _compare(
-    connection: duckdb.DuckDBPyConnection, name: str, statement: str, actual: pa.Table | None
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    statements: Sequence[str],
+    actual: pa.Table | None,
 ) -> Verdict:
     if actual is None:
-        connection.execute(f"CREATE OR REPLACE TABLE actual AS FROM ({statement}) LIMIT 0")
+        connection.execute(f"CREATE OR REPLACE TABLE actual AS FROM ({statements[0]}) LIMIT 0")
     else:
         connection.register("_actual", actual)
         connection.execute("CREATE OR REPLACE TABLE actual AS FROM _actual")
         connection.unregister("_actual")
     connection.execute("CREATE OR REPLACE TABLE expected AS FROM actual LIMIT 0")
-    connection.execute(f"INSERT INTO expected BY NAME {statement}").fetchall()
+    for statement in statements:
+        connection.execute(f"INSERT INTO expected BY NAME {statement}").fetchall()
     described = connection.execute("DESCRIBE actual").fetchall()
     doubles = [row[0] for row in described if row[1] in ("DOUBLE", "FLOAT")]
     exact = [row[0] for row in described if row[0] not in doubles]
