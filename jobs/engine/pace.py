@@ -66,7 +66,7 @@ class Pace:
         self._end = self._left + SHARE * max(usual, self.interval) + TRUST * saves
         if not usual:
             self._left = -inf
-        self._due, self._fresh = False, True
+        self._slice, self._price, self._due, self._fresh = None, 0.0, False, True
 
     def after(self, took: float) -> None:
         """Slices may follow a batch that took so long, as the next one probably will."""
@@ -91,13 +91,17 @@ class Pace:
     def next(self, rows: Sequence[int], *, first: bool, last: bool) -> int:
         """How many of the slices still to be filled, which have so many rows, to fill as one now.
 
-        Nothing is known of a state's `first`, so it is tried alone.  After the `last` state's the
-        next batch is the new plan's, and so it is if all are filled before any is maintained.
+        Little is known of a state's `first`, so it is tried alone, unless the whole state could
+        take twice what the state before it says.  After the `last` state's the next batch is the
+        new plan's, and so it is if all are filled before any is maintained.
         """
-        ends = [n for n, count in enumerate(rows, start=1) if count][: 1 if first else None]
-        last = last or self._fresh
-        if last and self._slice is not None and self._seconds(sum(rows)) <= self._end:
-            return max(ends, default=0)
+        ends = [n for n, count in enumerate(rows, start=1) if count]
+        if self._slice is not None and (last or self._fresh):
+            likely = self._seconds(sum(rows)) * (2 if first else 1)
+            if likely <= self._end:
+                return max(ends, default=0)
+        if first:
+            ends = ends[:1]
         fit = (n for n in reversed(ends) if self._seconds(sum(rows[:n])) <= self._left)
         return next(fit, min(ends, default=0) if self._due else 0)
 

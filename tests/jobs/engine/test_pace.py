@@ -50,7 +50,7 @@ def test_half_of_what_the_new_plan_is_said_to_save_is_counted_on():
 def test_of_the_second_state_the_price_of_a_slice_is_known():
     made = pace()
     made.before(saves=0.0)
-    assert filled(made, price=0.04, row=0.0, states=2) == [[1, 3], [1, 3]]
+    assert filled(made, price=0.04, row=0.0, states=2) == [[1, 3], [4]]
 
 
 def test_without_a_usual_batch_nothing_is():
