@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from functools import partial
 from json import dumps, loads
 from pathlib import Path
 from threading import Lock
@@ -19,7 +20,8 @@ from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 
 from jobs.engine import layout
-from jobs.engine.checkpoint import Taken
+from jobs.engine.beside import Beside
+from jobs.engine.checkpoint import put_back
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
 from jobs.engine.executors.tasks import TasksExecutor
@@ -110,7 +112,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         )  # fmt: skip
         try:
             places = layout.checkpoint(storage), storage / "control"
-            _Run(spark, engine, inputs, extent, report, steps, *places).start(job)
+            _Run(spark, engine, inputs, extent, report, steps, *places, interval).start(job)
         finally:
             engine.close()
 
@@ -189,21 +191,28 @@ class _Run:
     steps: _Steps
     checkpoint: Path
     notes: Path
-    spare: float = 0.0
-    """Seconds after a batch has begun in which there is time for more than batches."""
+    interval: float
+    """Seconds from one batch to the next; none if each follows at once."""
     known: bool = False
     described: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
     failure: Exception | None = None
     done: int = 0
     busy: Lock = field(default_factory=Lock)
+    beside: Beside = field(default_factory=Beside)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether Spark must not note a batch as done before it is."""
+        theirs = isinstance(self.engine.executor, SparkExecutor) and not straight(self.streams)
+        return theirs or not all(inlet.source.keeps for inlet in self.streams)
 
     def start(self, job: Job) -> None:
         """Run until the query ends by itself or is stopped."""
+        put_back(self.checkpoint, self.engine.progress.batch)
         writer = united(self.spark, self.streams).writeStream.foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(job.job)
         if not self.extent.until_caught_up:
-            self.spare = job.trigger.total_seconds() / 2
             writer = writer.trigger(processingTime=f"{job.trigger // MICROSECOND} microseconds")
         elif self.extent.batches is not None:
             writer = writer.trigger(processingTime="0 seconds")
@@ -217,7 +226,7 @@ class _Run:
             while not query.awaitTermination(_POLL):  # type: ignore[arg-type]  # parts of a second
                 for inlet in self.streams:
                     inlet.source.check_presence()
-                self.engine.afterwards.check()
+                self.beside.check()
                 if self.stopping:
                     break
         except Exception:
@@ -227,35 +236,74 @@ class _Run:
                 raise
         finally:
             self.stopping = True
-            with self.busy:  # the batch under way ends, and no other begins
+            with self.busy:  # no other batch begins
                 pass
-            query.stop()
+            try:
+                self.beside.close()  # the one under way ends
+            finally:
+                query.stop()
 
     def _batch(self, rows: "DataFrame", number: int) -> None:
         """Spark's next batch, or one that it asks for again."""
         with self.busy:
+            self.beside.wait()
             if self.stopping:
                 raise _StoppedError
             try:
-                self._carry_out(rows, number)
+                self._know_checkpoint()
+                if number > self.engine.progress.batch:
+                    self._take(rows, number)
             except Exception as error:
                 self.failure = error
                 raise
 
-    def _carry_out(self, rows: "DataFrame", number: int) -> None:
+    def _take(self, rows: "DataFrame", number: int) -> None:
+        """Have a batch carried out, beside Spark if nothing of it has to come from there."""
+        with self._inputs(rows, number) as inputs:
+            self.beside.begin(partial(self._carry_out, number, inputs))
+            if self.in_step:
+                self.beside.wait()
+
+    @contextmanager
+    def _inputs(self, rows: "DataFrame", number: int) -> Iterator[Callable[[], Mapping[str, Any]]]:
+        """What a batch takes, in the form that the executor reads."""
+        names = [inlet.stream.name for inlet in self.streams]
+        match self.engine.executor:
+            case _ if straight(self.streams):
+                yield partial(self._lying, number)
+            case DuckExecutor():
+                brought = as_arrow(rows, names)
+                yield lambda: brought
+            case TasksExecutor():
+                written = as_files(rows, names, self.notes.with_name("scratch"))
+                yield lambda: written
+            case _:
+                rows.persist()
+                try:
+                    yield partial(as_frames, rows, names)
+                finally:
+                    rows.unpersist()
+
+    def _lying(self, number: int) -> Mapping[str, Any]:
+        """What a batch takes from where it lies, in the form that the executor reads."""
+        match self.engine.executor:
+            case DuckExecutor():
+                return lying(self.streams, number, FilesSource.rows)
+            case TasksExecutor():
+                return lying(self.streams, number, FilesSource.filed)
+            case _:
+                return lying(self.streams, number, partial(FilesSource.frame_of, spark=self.spark))
+
+    def _carry_out(self, number: int, inputs: Callable[[], Mapping[str, Any]]) -> None:
         began = monotonic()
-        self.engine.afterwards.wait()  # its steps are those of the batch before
         self.steps.batch = number
         self.steps("taken")
-        self._know_checkpoint()
-        if number > self.engine.progress.batch:
-            for inlet in self.streams:
-                inlet.source.inspect(inlet.taken, number)
-            with self._by_stream(rows, number) as inputs:
-                progress = self.engine.run(number, inputs)
-            self._describe_states()
-            self.report(progress)
-            tidy(self.engine, lambda: monotonic() < began + self.spare)
+        for inlet in self.streams:
+            inlet.source.inspect(inlet.taken, number)
+        progress = self.engine.run(number, inputs())
+        self._describe_states()
+        self.report(progress)
+        tidy(self.engine, lambda: monotonic() < began + self.interval / 2)
         self.steps("done")
         self.done += 1
         if self.done == self.extent.batches:
@@ -282,34 +330,6 @@ class _Run:
         if contents != self.described:
             _note(self.notes / "states.json", contents)
             self.described = contents
-
-    @contextmanager
-    def _by_stream(self, rows: "DataFrame", number: int) -> Iterator[Mapping[str, Any]]:
-        """What a batch takes, in the form that the executor reads."""
-        names = [inlet.stream.name for inlet in self.streams]
-        past = straight(self.streams)
-        match self.engine.executor:
-            case DuckExecutor():
-                yield (
-                    lying(self.streams, number, FilesSource.rows) if past else as_arrow(rows, names)
-                )
-            case TasksExecutor():
-                yield (
-                    lying(self.streams, number, FilesSource.filed)
-                    if past
-                    else as_files(rows, names, self.notes.with_name("scratch"))
-                )
-            case _ if past:
-                yield lying(self.streams, number, self._frame)
-            case _:
-                rows.persist()
-                try:
-                    yield as_frames(rows, names)
-                finally:
-                    rows.unpersist()
-
-    def _frame(self, source: FilesSource, taken: Taken, number: int) -> "DataFrame":
-        return source.frame_of(self.spark, taken, number)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from jobs.engine.afterwards import Afterwards
 from jobs.engine.executors import Executor
 from jobs.engine.hooks import run_hook
 from jobs.engine.ingest import ALWAYS, Ingest, Intake, summarise, take_in
@@ -115,7 +114,6 @@ class Engine:
         self._timer = timer
         self._look = look
         self._pool = ThreadPoolExecutor(writers) if writers else None
-        self.afterwards = Afterwards(threaded=bool(writers))
         decision = latest(store)
         self.plans = _resumed(job, self.progress, decision.plans if decision else {})
         self.program = Program((), ())
@@ -124,7 +122,6 @@ class Engine:
 
     def run(self, number: int, inputs: Mapping[str, Any]) -> Progress:
         """Carry out one batch; `inputs` are each stream's rows, as the executor takes them."""
-        self.afterwards.wait()
         if number <= self.progress.batch:
             return self.progress
         if number != self.progress.batch + 1:
@@ -150,24 +147,19 @@ class Engine:
         self.progress = self._done(batch, emitted, "; ".join(filter(None, wrong)))
         self._step("progress")
         record(self.store, PROGRESS, self.progress)
-        self.afterwards.do(partial(self._finish, batch, began))
+        self._advance(batch)
+        self._migrator.work(self.progress, self.plans, self._timer() - began)
         return self.progress
 
     def compact(self, most: int = 1) -> bool:
-        """Merge the files of a state that has more than so many in a partition, if there is one.
-
-        For what is done `afterwards`, as it touches the states.
-        """
+        """Merge the files of a state that has more than so many in a partition, if there is one."""
         return any(self.states.compact(key, most) for key in self.states.files)
 
     def close(self) -> None:
-        """Give back threads and memory, after what is still to be done."""
-        try:
-            self.afterwards.close()
-        finally:
-            if self._pool is not None:
-                self._pool.shutdown()
-            self.executor.close()
+        """Give back threads and memory."""
+        if self._pool is not None:
+            self._pool.shutdown()
+        self.executor.close()
 
     # --- the phases of a batch -------------------------------------------------------------------
 
@@ -322,11 +314,6 @@ class Engine:
     def _migration(self, batch: _Batch, wrong: str) -> dict[str, Any] | None:
         figures = self._migrator.figures(self.plans, batch.watermark)
         return figures | {"wrong": wrong} if figures and wrong else figures
-
-    def _finish(self, batch: _Batch, began: float) -> None:
-        """What is left when the batch is done; from here on the next one may have to wait."""
-        self._advance(batch)
-        self._migrator.work(self.progress, self.plans, self._timer() - began)
 
     def _advance(self, batch: _Batch) -> None:
         """Make the batch part of what the next one reads, and forget what nobody needs any more."""

@@ -29,11 +29,7 @@ class Limits:
 
 def tidy(engine: Engine, time_left: Callable[[], bool], limits: Limits | None = None) -> None:
     """After a batch, merge files, as long as there is time; without, what is overdue."""
-    engine.afterwards.do(lambda: _tidy(engine, time_left, limits or Limits()))
-
-
-def _tidy(engine: Engine, time_left: Callable[[], bool], limits: Limits) -> None:
-    """Merge files, one state after another."""
+    limits = limits or Limits()
     if (engine.progress.batch + 1) % limits.batches == 0:
         for table in (DECISIONS, PROGRESS):
             _shorten(engine.store, table, limits)

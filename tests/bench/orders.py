@@ -133,7 +133,6 @@ def _run(engine: str, offer: Offer, load: Load, data: Path) -> Run:
                 began, cpu = perf_counter(), _cpu()
             files = {name: read(data / f"{name}-{batch}.parquet") for name in streams}
             took.append(sum(runs.run(batch, files).ms.values()))
-            runs.afterwards.wait()
         elapsed, used = perf_counter() - began, _cpu() - cpu
         runs.close()
         results = sum(file.rows for file in store.files(result_table("q")))

@@ -3,6 +3,7 @@
 import errno
 import signal
 from pathlib import Path
+from time import monotonic, sleep
 from typing import get_args
 
 import pyarrow.parquet as pq
@@ -13,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
 from jobs.engine.layout import JobStore
-from jobs.engine.progress import Progress, history, last
+from jobs.engine.progress import Around, Progress, history, last
+from jobs.engine.surroundings import Surroundings
 from jobs.engine.verify import verify
 from jobs.errors import MidstreamError, RefusedError
 from stats.costs import SHIPPED
@@ -187,6 +189,60 @@ def test_a_lost_checkpoint_is_noticed(spark: SparkSession, tmp_path: Path):
     small.write(tmp_path, range(2, 3))
     with pytest.raises(RefusedError, match="restore both, or start with a new storage"):
         run(job)
+
+
+def _dies_amid_batch_1(monkeypatch: pytest.MonkeyPatch, seen: list[bool], commit: Path) -> None:
+    """The process fails just before it notes that batch 1 is done; has Spark noted that by then?"""
+    look = Surroundings.__call__
+
+    def fail(self: Surroundings, batch: int) -> Around:
+        end = monotonic() + 5
+        while batch == 1 and not commit.exists() and monotonic() < end:
+            sleep(0.05)
+        if batch == 1:
+            seen.append(commit.exists())
+            raise OSError("amid batch 1")
+        return look(self, batch)
+
+    monkeypatch.setattr(Surroundings, "__call__", fail)
+
+
+def test_spark_asks_again_for_what_it_noted_too_early(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    small.write(tmp_path, range(4))
+    job, seen = small.job(tmp_path), list[bool]()
+    with monkeypatch.context() as patch:
+        _dies_amid_batch_1(patch, seen, tmp_path / "storage/checkpoint/commits/1")
+        with pytest.raises(OSError, match="amid batch 1"):
+            run(job)
+    assert seen == [True], "Spark goes on while a batch is carried out"
+
+    assert [progress.batch for progress in run(job)][:1] == [1]
+    assert differences(job) == []
+
+
+def test_spark_waits_where_it_removes_what_it_has_noted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    small.write(tmp_path, range(4))
+    streams = yaml.safe_load(small.job(tmp_path).read_text())["streams"]
+    archive = {"cleanSource": "archive", "sourceArchiveDir": str(tmp_path / "archive")}
+    for stream in streams.values():
+        stream["options"] = stream["options"] | archive
+    job, seen = small.job(tmp_path, streams=streams), list[bool]()
+    with monkeypatch.context() as patch:
+        _dies_amid_batch_1(patch, seen, tmp_path / "storage/checkpoint/commits/1")
+        with pytest.raises(OSError, match="amid batch 1"):
+            run(job)
+    assert seen == [False]
+
+    run(job)
+    removed = list((tmp_path / "archive").rglob("*.parquet"))
+    assert removed
+    for file in removed:  # `verify` reads all of the input again
+        file.rename(tmp_path / file.parent.name / file.name)
+    assert differences(job) == []
 
 
 @pytest.mark.spark

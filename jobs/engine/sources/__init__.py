@@ -27,6 +27,10 @@ class Source(Protocol):
     endless: bool
     """Whether it can never be caught up with."""
 
+    @property
+    def keeps(self) -> bool:
+        """Whether what a batch took is still there when Spark has noted the batch as done."""
+
     def check(self) -> None:
         """Complain if it cannot deliver: its directory is not there, its schema is another."""
 

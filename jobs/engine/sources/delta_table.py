@@ -33,6 +33,7 @@ class DeltaSource:
     """A stream of a table's rows; Delta's source refuses what is not an append."""
 
     endless = False
+    keeps = True
 
     def __init__(self, feed: Feed, spec: Any) -> None:
         self._feed = feed

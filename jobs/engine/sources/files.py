@@ -90,6 +90,11 @@ class FilesSource:
                 ) from None
 
     @property
+    def keeps(self) -> bool:
+        cleans = {v.lower() for name, v in self._options.items() if name.lower() == "cleansource"}
+        return cleans <= {"off"}
+
+    @property
     def straight(self) -> bool:
         """Whether all that is to be done with a file is to read its columns."""
         return self._format == "parquet" and not self._options.keys() - OPTIONS.keys() - _LISTING
@@ -117,7 +122,7 @@ class FilesSource:
             ", ".join([*_typed(columns), *nothing]),
         )
 
-    def frame_of(self, spark: SparkSession, taken: Taken, batch: int) -> DataFrame:
+    def frame_of(self, taken: Taken, batch: int, *, spark: SparkSession) -> DataFrame:
         """What a batch takes, to be read by Spark as often as it likes."""
         files = self._with_rows(taken, batch)
         if not files:

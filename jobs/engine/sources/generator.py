@@ -39,6 +39,7 @@ class GeneratorSource:
     """A stream that never ends, at the rate and from the keys that the job file says."""
 
     endless = True
+    keeps = True
 
     def __init__(self, feed: Feed, spec: Any, trigger: timedelta = TICK) -> None:
         self._feed = feed

@@ -9,6 +9,7 @@ class KafkaSource:
     """Says that it does not exist."""
 
     endless = True
+    keeps = True
 
     def __init__(self, feed: Feed, _spec: Any) -> None:
         self._feed = feed

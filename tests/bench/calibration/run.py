@@ -60,7 +60,6 @@ def _run(load: Load, offer: Offer, engine: str, directory: Path) -> Run:
             inputs = {n: read(directory / f"{load.name}-{n}-{batch}.parquet") for n in streams}
             before = measure().cpu
             progress = runs.run(batch, inputs)
-            runs.afterwards.wait()
             if batch >= load.filling:
                 cpu += measure().cpu - before
                 results += progress.results["q"]

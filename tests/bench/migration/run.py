@@ -175,7 +175,6 @@ def travel(setup: Setup, plan: Plan, wishes: Mapping[int, Wish], *, watch: bool 
                 rest, due = rest + perf_counter() - waited, max(due, waited) + setup.interval
             began, used = perf_counter(), cpu()
             done = runs.run(batch, inputs)
-            runs.afterwards.wait()
             ended = perf_counter()
             marks.settle(ended)
             gap = rest + marks.committed - began
