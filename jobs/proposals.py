@@ -23,7 +23,7 @@ from jobs.errors import InputError, RefusedError
 from jobs.specs import MICROSECOND, Job
 from jobs.status import recent
 from jobs.words import unknown
-from optimizer.cost.dual import Priced, price
+from optimizer.cost.dual import Priced, gain, price
 from optimizer.estimate import Estimator
 from optimizer.explain import cpu_text, size
 from optimizer.migration import AUTO, MIGRATIONS, auto
@@ -207,7 +207,7 @@ class Subject:
         request = replace(
             wish, query=name, strategy=strategy,
             plan=plan_to_json(new.plan.root), base=mark(old.plan),
-            saves=saved(old.total.cpu, new.total.cpu),
+            saves=max(0.0, gain(old.total.cpu, new.total.cpu)),
         )  # fmt: skip
         checks = tuple(self._checks(request, new, shown))
         batch = self.task.workload.batch
@@ -260,11 +260,6 @@ def _seen(running: Running, task: Task) -> Workload:
         task.query, stats, windows, name=task.name, batch=batch, costs=costs
     )  # fmt: skip
     return found.workload
-
-
-def saved(before: float, after: float) -> float:
-    """What share of the work of a plan another one does not have, by what both cost."""
-    return max(0.0, 1 - after / before) if before > 0 else 0.0
 
 
 def _alone(under_way: Request | None, request: Request) -> Check:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from optimizer.cost.dual import gain
 from optimizer.drift import Outcome
 
 _SCHEMA = pa.schema(
@@ -105,6 +106,11 @@ class Decision:
     answered_at: int = 0
     request: str = ""
     """The migration that was asked for."""
+
+    @property
+    def gain(self) -> float:
+        """The share of the CPU that the plan chosen is to save."""
+        return gain(self.figures["running_cpu"], self.figures["chosen_cpu"])
 
     @property
     def migrates(self) -> bool:

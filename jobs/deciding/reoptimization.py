@@ -24,7 +24,7 @@ from jobs.engine.migrator import ENDED, mark
 from jobs.engine.requests import Event, Request, ask
 from jobs.errors import InputError, RefusedError
 from jobs.migrations import Record, new_id, records
-from jobs.proposals import Proposal, Running, Subject, saved
+from jobs.proposals import Proposal, Running, Subject
 from jobs.specs import MICROSECOND, Job
 from jobs.status import SECOND
 from jobs.words import unknown
@@ -351,7 +351,7 @@ def _submit(desk: Desk, decision: Decision) -> Decision:
         plan=decision.chosen_plan,
         base=mark(desk.running.plans[decision.query]),
         strategy=decision.migration,
-        saves=saved(decision.figures["running_cpu"], decision.figures["chosen_cpu"]),
+        saves=max(0.0, decision.gain),
         reason=f"{decision.id}: {decision.reasons[0]}",
         by=decision.answered_by or decision.by,
     )

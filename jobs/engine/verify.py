@@ -120,11 +120,14 @@ def _statements(
 
     Rows of all times that have a key in common would be more and more the longer a job has run.
     """
+    if query.grouping is not None:
+        yield _statement(query, emitted)
+        return
     (first, stream), *_ = query.inputs
     time = _micros(query.event_times[first])
     table = f"{quoted(f'input_{stream.name}')} AS {quoted(first)}"
     ((low, high),) = connection.execute(f"SELECT min({time}), max({time}) FROM {table}").fetchall()
-    if query.grouping is not None or low is None:
+    if low is None:
         yield _statement(query, emitted)
         return
     step = max(query.bounds.longest, (high - low) // STRETCHES, 1)

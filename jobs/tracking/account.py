@@ -15,7 +15,7 @@ from jobs.deciding.decisions import Candidate, Decision
 from jobs.documents import Document
 from jobs.engine.layout import local
 from jobs.specs import Job
-from optimizer.cost.dual import Priced, price
+from optimizer.cost.dual import Priced, gain, price
 from optimizer.estimate import Estimator
 from optimizer.plan import from_json
 from optimizer.workload import Budget
@@ -59,7 +59,7 @@ def account(job: Job, decision: Decision) -> Account:
             **whole,
             "examined": sum(one.examined for one in searched),
             "search_seconds": sum(one.seconds for one in searched),
-            **({"predicted_gain": predicted_gain(decision)} if whole else {}),
+            **({"predicted_gain": decision.gain} if whole else {}),
         },
         series={name: value for name, value in figures.items() if isinstance(value, Sequence)
                 and not isinstance(value, str)},
@@ -67,12 +67,6 @@ def account(job: Job, decision: Decision) -> Account:
         files=dict(_files(job, decision)),
         children=tuple(_child(decision, one) for one in searched),
     )  # fmt: skip
-
-
-def predicted_gain(decision: Decision) -> float:
-    """The share of the CPU that the plan chosen is to save."""
-    before, after = decision.figures["running_cpu"], decision.figures["chosen_cpu"]
-    return 1 - after / before if before else 0.0
 
 
 def _is_figure(value: Any) -> bool:
@@ -144,12 +138,12 @@ def _child(decision: Decision, one: Candidate) -> Account:
         "search_seconds": one.seconds,
     }
     running = decision.figures.get("running_cpu")
-    gain = {"predicted_gain": 1 - one.cpu / running} if running else {}
+    predicted = {"predicted_gain": gain(running, one.cpu)} if running else {}
     taken = {"taken": "yes"} if one.plan == decision.chosen else {}
     return Account(
         f"{one.strategy} {one.plan}",
         params={"strategy": one.strategy, "plan": one.plan, "query": decision.query},
-        metrics={name: value for name, value in (figures | gain).items() if isfinite(value)},
+        metrics={name: value for name, value in (figures | predicted).items() if isfinite(value)},
         tags={"outcome": "candidate", **taken},
     )
 

@@ -53,6 +53,11 @@ class Priced:
         return max(self.costs, key=lambda node: self.costs[node].cpu)
 
 
+def gain(before: float, after: float) -> float:
+    """The share of the CPU of one plan that another saves."""
+    return 1 - after / before if before > 0 else 0.0
+
+
 def price(plan: Plan, estimator: Estimator) -> Priced:
     """The cost of every operator of a plan."""
     estimates = estimator.plan(plan)

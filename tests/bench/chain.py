@@ -15,7 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jobs.engine.ingest import REASON, ROW
+from optimizer.cost.dual import price
+from optimizer.estimate import Estimator
 from optimizer.memo import Memo, Offer, Part
+from optimizer.plan import Plan
 from optimizer.query import Column, Query, Stream
 from optimizer.sql import parse
 from optimizer.window import MICROSECONDS
@@ -98,6 +101,10 @@ class Chain:
             method=Method.BATCH,
             batch=self.batch,
         )
+
+    def cpu(self, plan: Plan, load: Workload) -> float:
+        """CPU-seconds per second of a plan."""
+        return price(plan, Estimator(self.query, load)).total.cpu
 
     def ranked(self, values: Values) -> list[Offer]:
         """Every binary tree of joins that has a predicate for each, the cheapest first."""

@@ -16,9 +16,7 @@ from jobs.commands.task import Task
 from jobs.deciding.candidates import best
 from jobs.deciding.observations import Glimpse, Seen
 from jobs.deciding.weighing import weigh
-from optimizer.cost.dual import price
 from optimizer.drift import Outcome, Policy, Standing, judge
-from optimizer.estimate import Estimator
 from optimizer.migration import auto
 from optimizer.migration.cost import Figures
 from optimizer.migration.matching import Context
@@ -70,7 +68,7 @@ class Simulation:
 
     def work(self, plan: Plan, load: Workload) -> float:
         """CPU-seconds of a window."""
-        return EVERY * price(plan, Estimator(self.chain.query, load)).total.cpu
+        return EVERY * self.chain.cpu(plan, load)
 
     def run(self) -> dict[str, Any]:
         """Decide after every window; what was decided when, and the work of it all."""

@@ -4,12 +4,10 @@ from dataclasses import asdict, replace
 from statistics import median
 from typing import Any
 
-from jobs.proposals import saved
-from optimizer.cost.dual import price
-from optimizer.estimate import Estimator
+from optimizer.cost.dual import gain
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan
-from tests.bench.chain import Chain, Values
+from tests.bench.chain import Chain
 from tests.bench.migration.fills import calibrate, move, predict
 from tests.bench.migration.run import USUAL, Setup, Trip, Wish, scratch, travel
 
@@ -30,7 +28,7 @@ def plans(chain: Chain) -> tuple[Plan, Plan]:
 def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) -> dict[str, Any]:
     """Every strategy over the same batches, and none."""
     values, both = chain.values(PARTNERS[chain.count]), plans(chain)
-    saves = saved(*(_cpu(chain, values, plan) for plan in both))
+    saves = gain(*(chain.cpu(plan, chain.workload(values)) for plan in both))
     smaller = [replace(chain, rate=max(1, chain.rate // part)) for part in SMALLER]
     fitted = calibrate(
         move(one, one.values(PARTNERS[one.count]), plans(one), engine, runs) for one in smaller
@@ -69,10 +67,6 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) ->
         "predicted_saving": saves,
         "strategies": strategies,
     }
-
-
-def _cpu(chain: Chain, values: Values, plan: Plan) -> float:
-    return price(plan, Estimator(chain.query, chain.workload(values))).total.cpu
 
 
 def _outcome(trip: Trip, begins: int, chain: Chain) -> dict[str, Any]:
