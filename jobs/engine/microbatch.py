@@ -21,7 +21,8 @@ from jobs.engine.executors import Executor
 from jobs.engine.hooks import run_hook
 from jobs.engine.ingest import ALWAYS, Ingest, Intake, summarise, take_in
 from jobs.engine.lower import Operator, Output, Program, Proof, lower
-from jobs.engine.migrator import Migration, Migrator
+from jobs.engine.migration import Migration
+from jobs.engine.migrator import Migrator
 from jobs.engine.progress import (
     DECISIONS,
     PROGRESS,

@@ -5,21 +5,21 @@ such decision, with the new plan in it, is the cut-over.  What is built before i
 found again, by whoever comes after a crash: a table knows which slices of it are filled.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from json import dumps
 from time import perf_counter
 from typing import Any
 
 from jobs.engine.executors import Executor
+from jobs.engine.filling import Filler
 from jobs.engine.hooks import HookError, run_hook
 from jobs.engine.ingest import ALWAYS
 from jobs.engine.lower import Change
+from jobs.engine.migration import Migration, coming
 from jobs.engine.pace import Pace
 from jobs.engine.progress import Progress
-from jobs.engine.rebuild import Slice, statement
 from jobs.engine.requests import (
     ABORT,
     MIGRATE,
@@ -33,11 +33,10 @@ from jobs.engine.requests import (
     told,
 )
 from jobs.engine.requests import MIGRATIONS as MIGRATIONS_LOG
-from jobs.engine.states import States, table_of
+from jobs.engine.states import States
 from jobs.engine.store import Store
-from optimizer.identity import identity
 from optimizer.migration import MIGRATIONS
-from optimizer.migration.matching import Context, recipe
+from optimizer.migration.matching import Context
 from optimizer.migration.matching import States as Kept
 from optimizer.migration.steps import (
     CutOver,
@@ -49,87 +48,13 @@ from optimizer.migration.steps import (
     Step,
     Track,
     Wait,
-    from_json,
-    to_json,
     with_proof,
 )
 from optimizer.plan import Plan, PlanError
-from optimizer.plan import from_json as plan_from_json
 from optimizer.plan import to_json as plan_to_json
 
 ENDED = ("done", "aborted")
 """Phases that end a migration that had begun."""
-
-
-@dataclass(frozen=True)
-class Migration:
-    """A migration under way, and where it stands."""
-
-    request: Request
-    steps: tuple[Step, ...]
-    began: int
-    at: int = 0
-    """The step under way."""
-    boundary: int = -1
-    """The batch after which it began to take effect."""
-    tracked: tuple[str, ...] = ()
-    since: int | None = None
-    shown: bool = False
-    held: bool = False
-    source: int = 0
-    slices: tuple[int, ...] | None = None
-    """Event times, ascending, that end the slices of that source: the state is filled by them."""
-
-    @property
-    def step(self) -> Step:
-        """What is being done."""
-        return self.steps[self.at]
-
-    @property
-    def phase(self) -> str:
-        """What people call it."""
-        match self.step:
-            case Wait():
-                return "tracking"
-            case Prove():
-                return "proving"
-            case CutOver():
-                return "ready"
-        return "building"
-
-    @property
-    def early(self) -> bool:
-        """Whether nothing has been done so far of what may be done between two batches."""
-        return self.boundary < 0 and any(isinstance(step, Track) for step in self.steps[self.at :])
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        """States whose tables may be there on its behalf."""
-        ahead = [step.state for step in self.steps if isinstance(step, Fill)] if self.early else []
-        return (*self.tracked, *ahead)
-
-    @property
-    def partial(self) -> tuple[str, ...]:
-        """States whose older rows are only what this query needs."""
-        return tuple(s.state for s in self.steps if isinstance(s, Fill) and s.partial)
-
-    def to_json(self) -> dict[str, Any]:
-        """As a decision holds it."""
-        return asdict(replace(self, steps=())) | {"steps": [to_json(step) for step in self.steps]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Migration":
-        """What `to_json` wrote."""
-        slices = data["slices"]
-        return cls(
-            **{
-                **data,
-                "request": Request(**data["request"]),
-                "steps": tuple(map(from_json, data["steps"])),
-                "tracked": tuple(data["tracked"]),
-                "slices": None if slices is None else tuple(slices),
-            }
-        )
 
 
 @dataclass(frozen=True)
@@ -180,9 +105,13 @@ class Migrator:
     _failed: str = ""
     _events: list[Event] = field(default_factory=list)
     _pace: Pace = field(init=False)
+    _filler: Filler = field(init=False)
 
     def __post_init__(self) -> None:
         self._pace = Pace(self.interval)
+        self._filler = Filler(
+            self.store, self.executor, self.states, self.bucket, self._pace, self.timer
+        )
 
     def turn(
         self,
@@ -223,7 +152,7 @@ class Migrator:
         if (m := self.migration) is None:
             return {}
         query = m.request.query
-        change = Change(_plan(m.request, plans), frozenset(m.tracked), m.since, m.shown)
+        change = Change(coming(m.request, plans), frozenset(m.tracked), m.since, m.shown)
         return {query: change}
 
     def figures(self, plans: Mapping[str, Plan], watermark: int | None) -> dict[str, Any] | None:
@@ -267,9 +196,9 @@ class Migrator:
         elif m.early:
             self._pace.before(_saving(m.request, progress), took)
             self.migration = self._ahead(m, _Boundary(progress.batch + 1, m.began, progress, plans))
-        elif m.slices is not None and self._unfilled(m):
+        elif m.slices is not None and self._filler.lacks(m):
             self._pace.after(took)
-            self._fill_some(m, plans)
+            self._filler.fill_some(m, plans)
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -391,7 +320,7 @@ class Migrator:
         if why := self._unfit(request, here):
             raise Refused(why)
         context = context_of(request.query, here.plans, here.partial)
-        new = _plan(request, here.plans)
+        new = coming(request, here.plans)
         return with_proof(
             MIGRATIONS[request.strategy](here.plans[request.query], new, context), request.proof
         )
@@ -426,7 +355,7 @@ class Migrator:
             case Track(states):
                 return replace(m, tracked=_united(m.tracked, states)), True
             case Fill():
-                return self._build(m, here)
+                return self._filler.build(m, here.number, here.plans)
             case Parallel(states):
                 tracked = _united(m.tracked, states)
                 return replace(m, tracked=tracked, since=here.youngest + 1), True
@@ -439,20 +368,6 @@ class Migrator:
                 return replace(begun, shown=not done), done
         return m, True
 
-    def _build(self, m: Migration, here: _Boundary) -> tuple[Migration, bool]:
-        """Fill a state: at once, or slice by slice while batches maintain it already."""
-        if not all(source in self.states.files for source in _fill(m).sources):
-            return m, True  # no batch has been yet, so there is nothing in it
-        if m.slices is None:
-            m = replace(m, boundary=here.number - 1)
-            if _fill(m).state not in m.tracked:
-                self._fill_whole(m, here)
-                return m, True
-            m = self._sliced(m, here)
-            self._fill_some(m, here.plans)
-        done = not self._unfilled(m)
-        return (replace(m, slices=None) if done else m), done
-
     def _going_on(self, m: Migration, phase: str, here: _Boundary) -> Turn:
         if m.phase != phase:
             self._tell(m.request, m.phase, here)
@@ -461,7 +376,7 @@ class Migrator:
     def _cut_over(self, m: Migration, here: _Boundary) -> Turn:
         request = m.request
         self.hook(request.before, _about(request, "ready"))
-        new = _plan(request, here.plans)
+        new = coming(request, here.plans)
         self._end(m, "done", here, f"{here.plans[request.query]} -> {new}")
         kept = Kept.of(new).retention
         whole = {key: (request.query, here.youngest + 1 + kept[key]) for key in m.partial}
@@ -480,71 +395,11 @@ class Migrator:
     def _part(self, m: Migration, plans: Mapping[str, Plan], watermark: int | None) -> float:
         """How much of the step is done."""
         if m.slices:
-            return self._filled(m) / len(m.slices)
+            return self._filler.filled(m) / len(m.slices)
         if m.since is not None and watermark is not None:
             longest = max(1, plans[m.request.query].query.bounds.longest)
             return min(1.0, max(0.0, 1 - (m.since + longest - watermark) / longest))
         return 0.0
-
-    # --- filling ---------------------------------------------------------------------------------
-
-    def _sliced(self, m: Migration, here: _Boundary) -> Migration:
-        """Cut the largest source at the ends of its partitions."""
-        made = recipe(here.plans[m.request.query], _plan(m.request, here.plans), _fill(m))
-        keys = [identity(source).key for source in made.sources]
-        source = max(range(len(keys)), key=lambda at: self.states.rows(keys[at]))
-        ends = {file.until for file in self.states.files.get(keys[source], ())}
-        return replace(m, source=source, slices=tuple(sorted(e for e in ends if e is not None)))
-
-    def _rows(self, m: Migration) -> list[int]:
-        """About how many rows of the source each slice has; what is purged has none."""
-        rows: Counter[int | None] = Counter()
-        for file in self.states.files.get(_fill(m).sources[m.source], ()):
-            rows[file.until] += file.rows
-        return [rows[end] for end in m.slices or ()]
-
-    def _unfilled(self, m: Migration) -> bool:
-        """Whether a slice is missing that still has rows: nobody needs what is purged."""
-        return any(self._rows(m)[self._filled(m) :])
-
-    def _filled(self, m: Migration) -> int:
-        """How many slices are part of the state."""
-        return self.store.last_batch(table_of(_fill(m).state), _writer(m)) + 1
-
-    def _fill_some(self, m: Migration, plans: Mapping[str, Plan]) -> None:
-        """As many slices as there is time for."""
-        at, rows, last = self._filled(m), self._rows(m), _is_last(m)
-        while more := self._pace.next(rows[at:], first=at == 0, last=last):
-            began = self.timer()
-            self._fill_slices(m, plans, at, at + more)
-            took = self.timer() - began
-            self._pace.filled(sum(rows[at : at + more]), took, first=at == 0)
-            at += more
-
-    def _fill_slices(self, m: Migration, plans: Mapping[str, Plan], at: int, until: int) -> None:
-        """Those from one up to another, as one that has the number of its last."""
-        slices = m.slices or ()
-        start = slices[at - 1] if at else ALWAYS
-        self._fill(m, plans, until - 1, Slice(m.source, start, slices[until - 1]))
-
-    def _fill_whole(self, m: Migration, here: _Boundary) -> None:
-        """All at once; what an interrupted attempt left is thrown away."""
-        self.states.drop(_fill(m).state)
-        self._fill(m, here.plans, 0, None)
-
-    def _fill(self, m: Migration, plans: Mapping[str, Plan], at: int, only: Slice | None) -> None:
-        fill = _fill(m)
-        made = recipe(plans[m.request.query], _plan(m.request, plans), fill)
-        relation = f"fill_{fill.state}"
-        self.states.step(f"fill:{fill.state}")
-        self.executor.run(relation, statement(made, m.boundary, self.bucket, only))
-        if fill.state not in self.states.files:
-            self.states.create(fill.state, relation, m.boundary + 1)
-        table = table_of(fill.state)
-        files = self.executor.write(relation, self.store, table, m.boundary)()
-        self.store.commit(table, files, at, writer=_writer(m))
-        self.states.add(fill.state, relation, files, m.boundary)
-        self.executor.release()
 
 
 def still_partial(
@@ -576,24 +431,10 @@ def mark(plan: Plan) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _plan(request: Request, plans: Mapping[str, Plan]) -> Plan:
-    return plan_from_json(plans[request.query].query, dict(request.plan or {}))
-
-
-def _fill(m: Migration) -> Fill:
-    assert isinstance(m.step, Fill)
-    return m.step
-
-
 def _saving(request: Request, progress: Progress) -> float:
     """Seconds of what a batch computes that the new plan is said to save."""
     computed = progress.ms.get("operators", 0.0) + progress.ms.get("results", 0.0)
     return request.saves * computed / 1000
-
-
-def _is_last(m: Migration) -> bool:
-    """Whether the new plan takes over once the state under way is filled."""
-    return isinstance(m.steps[m.at + 1], CutOver) and not m.held
 
 
 def _about(one: Request | Event, phase: str) -> dict[str, str]:
@@ -604,10 +445,6 @@ def _about(one: Request | Event, phase: str) -> dict[str, str]:
         "MIDSTREAM_STRATEGY": one.strategy,
         "MIDSTREAM_PHASE": phase,
     }
-
-
-def _writer(m: Migration) -> str:
-    return f"midstream-fill-{m.request.id}"
 
 
 def _united(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import typer
 
 from jobs import show, specs, streaming
-from jobs.engine.migrator import Migration
+from jobs.engine.migration import Migration
 from jobs.engine.progress import last, latest
 from jobs.engine.requests import ABORT, FINAL, MIGRATE, Request, ask, asked, told
 from jobs.engine.verify import verify

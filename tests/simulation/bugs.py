@@ -9,9 +9,11 @@ import pytest
 
 from jobs.engine import lower, microbatch, migrator, statements
 from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.filling import Filler
 from jobs.engine.ingest import ALWAYS
 from jobs.engine.microbatch import Engine
-from jobs.engine.migrator import Migration, Migrator, Turn
+from jobs.engine.migration import Migration, coming
+from jobs.engine.migrator import Migrator, Turn
 from jobs.engine.progress import Decision, decided
 from jobs.engine.rebuild import Slice, statement
 from jobs.engine.requests import Request
@@ -188,8 +190,8 @@ def an_aborted_plan_runs(patch: pytest.MonkeyPatch) -> None:
         m, made = self.migration, real(self, number, progress, plans, partial)
         if m is None or not any(e.phase == "aborted" for e in made.events):
             return made
-        coming = migrator._plan(m.request, plans)
-        return replace(made, plans={**plans, m.request.query: coming})
+        new = coming(m.request, plans)
+        return replace(made, plans={**plans, m.request.query: new})
 
     patch.setattr(Migrator, "turn", turn)
 
@@ -207,47 +209,47 @@ def a_restart_forgets_a_hold(patch: pytest.MonkeyPatch) -> None:
 
 def a_restart_forgets_how_far_a_fill_was(patch: pytest.MonkeyPatch) -> None:
     """How many slices there are is known only to the process that made them."""
-    real = Migrator._fill
+    real = Filler._fill
 
-    def made_by(process: Migrator) -> Counter[tuple[str, int]]:
+    def made_by(process: Filler) -> Counter[tuple[str, int]]:
         slices: Counter[tuple[str, int]] = vars(process).setdefault("made", Counter())
         return slices
 
-    def fill(self: Migrator, m: Migration, plans: Any, at: int, only: Slice | None) -> None:
+    def fill(self: Filler, m: Migration, plans: Any, at: int, only: Slice | None) -> None:
         real(self, m, plans, at, only)
         made_by(self)[m.request.id, m.at] += 1
 
-    patch.setattr(Migrator, "_fill", fill)
-    patch.setattr(Migrator, "_filled", lambda self, m: made_by(self)[m.request.id, m.at])
+    patch.setattr(Filler, "_fill", fill)
+    patch.setattr(Filler, "filled", lambda self, m: made_by(self)[m.request.id, m.at])
 
 
 def slices_overlap(patch: pytest.MonkeyPatch) -> None:
     """Each slice of a state has what those before it have."""
-    real = Migrator._fill
+    real = Filler._fill
 
-    def fill(self: Migrator, m: Migration, plans: Any, at: int, only: Slice | None) -> None:
+    def fill(self: Filler, m: Migration, plans: Any, at: int, only: Slice | None) -> None:
         real(self, m, plans, at, only and replace(only, start=ALWAYS))
 
-    patch.setattr(Migrator, "_fill", fill)
+    patch.setattr(Filler, "_fill", fill)
 
 
 def a_fill_reads_what_is_younger(patch: pytest.MonkeyPatch) -> None:
     """It takes in what the batches after its boundary have brought, which is there already."""
     patch.setattr(
-        "jobs.engine.migrator.statement",
+        "jobs.engine.filling.statement",
         lambda made, boundary, *rest: statement(made, boundary + 1, *rest),
     )
 
 
 def a_fill_stops_early(patch: pytest.MonkeyPatch) -> None:
     """The youngest slice of a state is left out."""
-    real = Migrator._sliced
+    real = Filler._sliced
 
-    def sliced(self: Migrator, m: Migration, here: Any) -> Migration:
+    def sliced(self: Filler, m: Migration, here: Any) -> Migration:
         made = real(self, m, here)
         return replace(made, slices=(made.slices or ())[:-1])
 
-    patch.setattr(Migrator, "_sliced", sliced)
+    patch.setattr(Filler, "_sliced", sliced)
 
 
 def a_part_is_taken_for_the_whole(patch: pytest.MonkeyPatch) -> None:

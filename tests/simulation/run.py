@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine, result_table
-from jobs.engine.migrator import Migration
+from jobs.engine.migration import Migration
 from jobs.engine.progress import DECISIONS, PROGRESS, Decision, history, latest
 from jobs.engine.requests import MIGRATIONS, REQUESTS, ask
 from jobs.engine.statements import physical

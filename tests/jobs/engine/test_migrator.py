@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from jobs.engine.filling import Filler
 from jobs.engine.migrator import Migrator
 from jobs.engine.store import File
 from optimizer.migration.steps import CutOver, Fill, How, Track
@@ -17,23 +18,15 @@ BUCKET = 10
 NOTHING: Any = None
 
 
-class _Slices(Migrator):
+class _Slices(Filler):
     """Notes which slices are filled as one; each fill has a price, and each of its rows."""
 
     price = 0.045
     row = 0.0
     now = 0.0
+    done: list[int]
 
-    def begin(self, *later: Any) -> None:
-        fill = Fill("s", How.JOIN, ("a", "b"))
-        ends = tuple(BUCKET * (at + 1) for at in range(WHOLE))
-        filling: Any = SimpleNamespace(
-            slices=ends, source=1, steps=(fill, *later), step=fill, at=0, held=False, early=False
-        )
-        self.migration = filling
-        self.done: list[int] = []
-
-    def _filled(self, m):
+    def filled(self, m):
         return sum(self.done)
 
     def _fill_slices(self, m, plans, at, until):
@@ -42,12 +35,33 @@ class _Slices(Migrator):
         self.now += self.price + self.row * (until - at) * ROWS
 
 
-def started() -> _Slices:
+class _Migrator(Migrator):
+    """One amid the filling of a state."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.slices = _Slices(NOTHING, NOTHING, self.states, BUCKET, self._pace, NOTHING)
+        self.slices.timer = lambda: self.slices.now
+        self._filler = self.slices
+
+    @property
+    def done(self) -> list[int]:
+        return self.slices.done
+
+    def begin(self, *later: Any) -> None:
+        fill = Fill("s", How.JOIN, ("a", "b"))
+        ends = tuple(BUCKET * (at + 1) for at in range(WHOLE))
+        filling: Any = SimpleNamespace(
+            slices=ends, source=1, steps=(fill, *later), step=fill, at=0, held=False, early=False
+        )
+        self.migration = filling
+        self.slices.done = []
+
+
+def started() -> _Migrator:
     files = {"b": [File("", ROWS, 0, BUCKET * (at + 1)) for at in range(WHOLE)]}
     states: Any = SimpleNamespace(files=files)
-    made = _Slices(NOTHING, NOTHING, states, BUCKET, lambda: 0)
-    made.timer = lambda: made.now
-    return made
+    return _Migrator(NOTHING, NOTHING, states, BUCKET, lambda: 0)
 
 
 @pytest.fixture
@@ -65,7 +79,7 @@ def test_of_a_new_state_a_partition_is_tried_and_the_rest_as_time_allows(migrato
 
 
 def test_what_is_dear_by_the_row_is_not_filled_as_one(migrator):
-    migrator.price, migrator.row = 0.0, 0.15 / ROWS
+    migrator.slices.price, migrator.slices.row = 0.0, 0.15 / ROWS
     migrator.begin(Track(("t",)), CutOver())
     for _ in range(3):
         migrator.work(NOTHING, {}, 1.0)
@@ -85,7 +99,7 @@ def test_a_slow_batch_is_spared_but_not_two_in_a_row(migrator):
 
 
 def test_the_last_state_is_finished_in_a_share_of_its_own(migrator):
-    migrator.price = 0.015
+    migrator.slices.price = 0.015
     migrator.begin(Track(("t",)), CutOver())
     migrator.work(NOTHING, {}, 1.19)
     assert migrator.done == [1]
@@ -104,7 +118,7 @@ def test_what_is_purged_is_not_filled(migrator):
 
 def test_without_a_usual_batch_the_shortest_counts():
     migrator = started()
-    migrator.price = 0.09
+    migrator.slices.price = 0.09
     migrator.begin(Track(("t",)), CutOver())
     migrator.work(NOTHING, {}, 1.0)
     assert migrator.done == [1, 1]

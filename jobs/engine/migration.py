@@ -1,0 +1,86 @@
+"""A migration under way: what was asked for, its steps, where it stands; part of decisions."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from jobs.engine.requests import Request
+from optimizer.migration.steps import CutOver, Fill, Prove, Step, Track, Wait, from_json, to_json
+from optimizer.plan import Plan
+from optimizer.plan import from_json as plan_from_json
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A migration under way, and where it stands."""
+
+    request: Request
+    steps: tuple[Step, ...]
+    began: int
+    at: int = 0
+    """The step under way."""
+    boundary: int = -1
+    """The batch after which it began to take effect."""
+    tracked: tuple[str, ...] = ()
+    since: int | None = None
+    shown: bool = False
+    held: bool = False
+    source: int = 0
+    slices: tuple[int, ...] | None = None
+    """Event times, ascending, that end the slices of that source: the state is filled by them."""
+
+    @property
+    def step(self) -> Step:
+        """What is being done."""
+        return self.steps[self.at]
+
+    @property
+    def phase(self) -> str:
+        """What people call it."""
+        match self.step:
+            case Wait():
+                return "tracking"
+            case Prove():
+                return "proving"
+            case CutOver():
+                return "ready"
+        return "building"
+
+    @property
+    def early(self) -> bool:
+        """Whether nothing has been done so far of what may be done between two batches."""
+        return self.boundary < 0 and any(isinstance(step, Track) for step in self.steps[self.at :])
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """States whose tables may be there on its behalf."""
+        ahead = [step.state for step in self.steps if isinstance(step, Fill)] if self.early else []
+        return (*self.tracked, *ahead)
+
+    @property
+    def partial(self) -> tuple[str, ...]:
+        """States whose older rows are only what this query needs."""
+        return tuple(s.state for s in self.steps if isinstance(s, Fill) and s.partial)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a decision holds it."""
+        return asdict(replace(self, steps=())) | {"steps": [to_json(step) for step in self.steps]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Migration":
+        """What `to_json` wrote."""
+        slices = data["slices"]
+        return cls(
+            **{
+                **data,
+                "request": Request(**data["request"]),
+                "steps": tuple(map(from_json, data["steps"])),
+                "tracked": tuple(data["tracked"]),
+                "slices": None if slices is None else tuple(slices),
+            }
+        )
+
+
+def coming(request: Request, plans: Mapping[str, Plan]) -> Plan:
+    """The plan to which a request migrates its query."""
+    return plan_from_json(plans[request.query].query, dict(request.plan or {}))
