@@ -209,6 +209,8 @@ class _Run:
 
     def start(self, job: Job) -> None:
         """Run until the query ends by itself or is stopped."""
+        if (self.checkpoint / "metadata").exists():
+            self._know_checkpoint()
         put_back(self.checkpoint, self.engine.progress.batch)
         writer = united(self.spark, self.streams).writeStream.foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(job.job)
@@ -259,6 +261,8 @@ class _Run:
 
     def _take(self, rows: "DataFrame", number: int) -> None:
         """Have a batch carried out, beside Spark if nothing of it has to come from there."""
+        for inlet in self.streams:
+            inlet.source.inspect(inlet.taken, number)
         with self._inputs(rows, number) as inputs:
             self.beside.begin(partial(self._carry_out, number, inputs))
             if self.in_step:
@@ -298,8 +302,6 @@ class _Run:
         began = monotonic()
         self.steps.batch = number
         self.steps("taken")
-        for inlet in self.streams:
-            inlet.source.inspect(inlet.taken, number)
         progress = self.engine.run(number, inputs())
         self._describe_states()
         self.report(progress)
