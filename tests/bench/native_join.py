@@ -125,6 +125,7 @@ def _command(engine: str, workload: Workload, directory: Path) -> list[str]:
 def _for_flink(workload: Workload) -> dict[str, Any]:
     """The query as interval joins."""
     names = workload.streams
+    lag = f"INTERVAL '{workload.seconds}' SECOND({len(str(workload.seconds))})"
     near = " AND ".join(
         f"{i}.ts BETWEEN {j}.ts - INTERVAL '{workload.window}' SECOND({_digits(workload)})"
         f" AND {j}.ts + INTERVAL '{workload.window}' SECOND({_digits(workload)})"
@@ -141,11 +142,12 @@ def _for_flink(workload: Workload) -> dict[str, Any]:
         )
         columns = "j BIGINT, ends BIGINT, n BIGINT, total BIGINT"
         sql = sql.replace("TABLE joined", f"({joined})")
-        return {"streams": names, "sql": sql, "columns": columns, "closed": workload.closed()}
+        closed = workload.closed()
+        return {"streams": names, "sql": sql, "columns": columns, "closed": closed, "lag": lag}
     values = ", ".join(f"{s}.v" for s in names)
     columns = ", ".join([*(f"{s}v BIGINT" for s in names), "ats BIGINT"])
     sql = f"SELECT {values}, a.ms {where}"
-    return {"streams": names, "sql": sql, "columns": columns, "closed": None}
+    return {"streams": names, "sql": sql, "columns": columns, "closed": None, "lag": lag}
 
 
 def _digits(workload: Workload) -> int:

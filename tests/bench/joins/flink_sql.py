@@ -1,6 +1,7 @@
 """Flink SQL's interval joins.  Runs in an environment of its own: nothing here but Flink's.
 
-Flink's Python package brings no Parquet, so it reads and writes the same rows as CSV.
+Flink's Python package brings no Parquet, so it reads and writes the same rows as CSV.  It reads
+files in no order of time, so its watermark lags by the whole input: else rows would be late.
 """
 
 import json
@@ -27,7 +28,7 @@ def main(kind: str, job: dict, data: Path, out: Path) -> dict:  # type: ignore[t
     for stream in job["streams"]:
         tables.execute_sql(
             f"CREATE TABLE {stream} (k BIGINT, j BIGINT, v BIGINT, ms BIGINT, "
-            "ts AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR ts AS ts - INTERVAL '10' SECOND) WITH "
+            f"ts AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR ts AS ts - {job['lag']}) WITH "
             f"('connector' = 'filesystem', 'path' = '{data / stream}', 'format' = 'csv')"
         )
     tables.execute_sql(
