@@ -191,12 +191,14 @@ def test_a_lost_checkpoint_is_noticed(spark: SparkSession, tmp_path: Path):
         run(job)
 
 
-def _dies_amid_batch_1(monkeypatch: pytest.MonkeyPatch, seen: list[bool], commit: Path) -> None:
-    """The process fails just before it notes that batch 1 is done; has Spark noted that by then?"""
+def _dies_amid_batch_1(
+    monkeypatch: pytest.MonkeyPatch, seen: list[bool], commit: Path, patience: float
+) -> None:
+    """The process fails before it notes that batch 1 is done; has Spark noted that by then?"""
     look = Surroundings.__call__
 
     def fail(self: Surroundings, batch: int) -> Around:
-        end = monotonic() + 5
+        end = monotonic() + patience
         while batch == 1 and not commit.exists() and monotonic() < end:
             sleep(0.05)
         if batch == 1:
@@ -213,7 +215,7 @@ def test_spark_asks_again_for_what_it_noted_too_early(
     small.write(tmp_path, range(4))
     job, seen = small.job(tmp_path), list[bool]()
     with monkeypatch.context() as patch:
-        _dies_amid_batch_1(patch, seen, tmp_path / "storage/checkpoint/commits/1")
+        _dies_amid_batch_1(patch, seen, tmp_path / "storage/checkpoint/commits/1", 60)
         with pytest.raises(OSError, match="amid batch 1"):
             run(job)
     assert seen == [True], "Spark goes on while a batch is carried out"
@@ -232,7 +234,7 @@ def test_spark_waits_where_it_removes_what_it_has_noted(
         stream["options"] = stream["options"] | archive
     job, seen = small.job(tmp_path, streams=streams), list[bool]()
     with monkeypatch.context() as patch:
-        _dies_amid_batch_1(patch, seen, tmp_path / "storage/checkpoint/commits/1")
+        _dies_amid_batch_1(patch, seen, tmp_path / "storage/checkpoint/commits/1", 3)
         with pytest.raises(OSError, match="amid batch 1"):
             run(job)
     assert seen == [False]
