@@ -201,12 +201,6 @@ class _Run:
     busy: Lock = field(default_factory=Lock)
     beside: Beside = field(default_factory=Beside)
 
-    @property
-    def in_step(self) -> bool:
-        """Whether Spark must not note a batch as done before it is."""
-        theirs = isinstance(self.engine.executor, SparkExecutor) and not straight(self.streams)
-        return theirs or not all(inlet.source.keeps for inlet in self.streams)
-
     def start(self, job: Job) -> None:
         """Run until the query ends by itself or is stopped."""
         if (self.checkpoint / "metadata").exists():
@@ -265,7 +259,7 @@ class _Run:
             inlet.source.inspect(inlet.taken, number)
         with self._inputs(rows, number) as inputs:
             self.beside.begin(partial(self._carry_out, number, inputs))
-            if self.in_step:
+            if not all(inlet.source.keeps for inlet in self.streams):
                 self.beside.wait()
 
     @contextmanager
@@ -285,6 +279,7 @@ class _Run:
                 rows.persist()
                 try:
                     yield partial(as_frames, rows, names)
+                    self.beside.wait()
                 finally:
                     rows.unpersist()
 

@@ -12,23 +12,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-
-def put_back(checkpoint: Path, done: int) -> None:
-    """Have Spark ask again for the batch after the last one that was done.
-
-    The process may have died amid that batch when Spark had noted it as done, and had perhaps
-    noted where the next one ends, of which nobody has seen anything.  Killed in here, it begins
-    here again: the note that the batch is done goes last.
-    """
-    if not (checkpoint / "commits" / str(done + 1)).exists():
-        return
-    if (checkpoint / "commits" / str(done + 2)).exists():
-        return  # more is missing than a crash can explain; the engine says so
-    for log in (checkpoint / "offsets" / str(done + 2), checkpoint / "commits" / str(done + 1)):
-        log.with_name(f".{log.name}.crc").unlink(missing_ok=True)
-        log.unlink(missing_ok=True)
-
-
 Position = Mapping[str, Any]
 """Where a source stands, as that kind of source writes it down."""
 
@@ -103,6 +86,22 @@ class Taken:
 
 
 _SUMS_UP = ".compact"
+
+
+def put_back(checkpoint: Path, done: int) -> None:
+    """Have Spark ask again for the batch after the last one that was done.
+
+    The process may have died amid that batch when Spark had noted it as done, and had perhaps
+    noted where the next one ends, of which nobody has seen anything.  Killed in here, it begins
+    here again: the note that the batch is done goes last.
+    """
+    if not (checkpoint / "commits" / str(done + 1)).exists():
+        return
+    if (checkpoint / "commits" / str(done + 2)).exists():
+        return  # more is missing than a crash can explain; the engine says so
+    for log in (checkpoint / "offsets" / str(done + 2), checkpoint / "commits" / str(done + 1)):
+        log.with_name(f".{log.name}.crc").unlink(missing_ok=True)
+        log.unlink(missing_ok=True)
 
 
 def whole_versions(position: Position) -> int:

@@ -86,10 +86,13 @@ def test_spark_computes_the_same(spark: SparkSession, tmp_path: Path, engine: st
     assert differences(job) == []
 
 
-def test_rows_that_only_spark_can_read_reach_its_tasks(spark: SparkSession, tmp_path: Path):
+@pytest.mark.parametrize("engine", ["spark", "spark-duckdb"])
+def test_rows_that_only_spark_can_read_reach_its_tasks(
+    spark: SparkSession, tmp_path: Path, engine: str
+):
     """Through files that do not outlive their batch by long."""
     small.write(tmp_path, range(2))
-    job = small.job(tmp_path, engine="spark-duckdb")
+    job = small.job(tmp_path, engine=engine)
     streams = yaml.safe_load(job.read_text())["streams"]
     for file in sorted((tmp_path / "b").iterdir()):
         lines = (
