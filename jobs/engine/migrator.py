@@ -56,6 +56,12 @@ from optimizer.plan import to_json as plan_to_json
 ENDED = ("done", "aborted")
 """Phases that end a migration that had begun."""
 
+_BUILDING = (Keep, Track, Fill)
+"""Steps for which there may be time between two batches."""
+
+_BEFORE = (*_BUILDING, Parallel, Wait, Prove)
+"""Steps that come before the cut-over."""
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -195,7 +201,8 @@ class Migrator:
             self._pace.rest(took)
         elif m.early:
             self._pace.before(_saving(m.request, progress), took)
-            self.migration = self._ahead(m, _Boundary(progress.batch + 1, m.began, progress, plans))
+            here = _Boundary(progress.batch + 1, m.began, progress, plans)
+            self.migration = self._through(m, here, _BUILDING)
         elif m.slices is not None and self._filler.lacks(m):
             self._pace.after(took)
             self._filler.fill_some(m, plans)
@@ -327,22 +334,20 @@ class Migrator:
 
     def _advance(self, m: Migration, here: _Boundary) -> Turn:
         """As far as it can go before this batch."""
-        phase = m.phase
-        if m.began == here.now and m.early and self._pace.rests:
+        phase, has_just_begun = m.phase, m.began == here.now
+        if has_just_begun and m.early and self._pace.rests:
             return self._going_on(m, phase, here)  # there is more time after this batch
-        while not isinstance(m.step, CutOver):
-            m, done = self._carry_out(m, here)
-            if not done:
-                return self._going_on(m, phase, here)
-            m = replace(m, at=m.at + 1)
+        m = self._through(m, here, _BEFORE)
+        if not isinstance(m.step, CutOver):
+            return self._going_on(m, phase, here)
         if m.held:
             filled = [step.state for step in m.steps if isinstance(step, Fill)]
             return self._going_on(replace(m, tracked=_united(m.tracked, filled)), phase, here)
         return self._cut_over(m, here)
 
-    def _ahead(self, m: Migration, here: _Boundary) -> Migration:
-        """The steps that build states, as far as there is time for them."""
-        while isinstance(m.step, Keep | Track | Fill):
+    def _through(self, m: Migration, here: _Boundary, kinds: tuple[type, ...]) -> Migration:
+        """The next steps of these kinds, as far as it can go."""
+        while isinstance(m.step, kinds):
             m, done = self._carry_out(m, here)
             if not done:
                 break

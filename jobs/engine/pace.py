@@ -49,7 +49,6 @@ class Pace:
     def rest(self, took: float) -> None:
         """A batch while nothing was under way."""
         self._calm.append(took)
-        self._least, self._slice, self._price, self._spared = 0.0, None, 0.0, False
 
     @property
     def rests(self) -> bool:
@@ -66,7 +65,8 @@ class Pace:
         self._end = self._left + SHARE * max(usual, self.interval) + TRUST * saves
         if not usual:
             self._left = -inf
-        self._slice, self._price, self._due, self._fresh = None, 0.0, False, True
+        self._least, self._slice, self._price = 0.0, None, 0.0
+        self._due, self._spared, self._fresh = False, False, True
 
     def after(self, took: float) -> None:
         """Slices may follow a batch that took so long, as the next one probably will."""
