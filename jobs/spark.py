@@ -27,6 +27,9 @@ SCALA = "2.13"
 EXECUTOR_JVM = "-Duser.timezone=UTC"
 LOG4J = Path(__file__).with_name("log4j2.properties")
 DRIVER_JVM = f"{EXECUTOR_JVM} -Dlog4j2.configurationFile={LOG4J.as_uri()}"
+QUICK_JVM = "-XX:TieredStopAtLevel=1"
+"""Leaves Java its quick compiler only, for programs that end, or have Spark plan, before the other
+pays."""
 
 # Wherever Spark runs.
 _ALWAYS = {

@@ -45,7 +45,7 @@ from jobs.engine.sources.files import FilesSource
 from jobs.engine.surroundings import Surroundings
 from jobs.engine.upkeep import tidy
 from jobs.errors import InputError, MidstreamError, RefusedError
-from jobs.spark import SparkUnavailableError, session
+from jobs.spark import DRIVER_JVM, QUICK_JVM, SparkUnavailableError, session
 from jobs.specs import MICROSECOND, Job
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         if extent.until_caught_up and extent.batches is None:
             _must_end(inputs)
         store = job_store(job)
-        spark = session(f"midstream-{job.job}", **SETTINGS)
+        spark = session(f"midstream-{job.job}", **SETTINGS, **_compiler(job, inputs))
         executor = EXECUTORS[job.engine](spark)
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
         look = Surroundings(inputs)
@@ -115,6 +115,13 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
             _Run(spark, engine, inputs, extent, report, steps, *places, interval).start(job)
         finally:
             engine.close()
+
+
+def _compiler(job: Job, inputs: list[Inlet]) -> dict[str, str]:
+    """Where no row comes through Spark, Java's best compiler costs more than it ever gains."""
+    if job.engine == "spark" or not straight(inputs):
+        return {}
+    return {"spark.driver.extraJavaOptions": f"{DRIVER_JVM} {QUICK_JVM}"}
 
 
 def clock() -> int:
@@ -242,43 +249,53 @@ class _Run:
     def _batch(self, rows: "DataFrame", number: int) -> None:
         """Spark's next batch, or one that it asks for again."""
         with self.busy:
-            self.beside.wait()
-            if self.stopping:
-                raise _StoppedError
             try:
+                if self.extent.batches is not None:
+                    self.beside.wait()  # it may have been the last
+                self._unless_stopping()
                 self._know_checkpoint()
                 if number > self.engine.progress.batch:
                     self._take(rows, number)
+            except _StoppedError:
+                raise
             except Exception as error:
                 self.failure = error
                 raise
 
+    def _unless_stopping(self) -> None:
+        if self.stopping:
+            raise _StoppedError
+
     def _take(self, rows: "DataFrame", number: int) -> None:
-        """Have a batch carried out, beside Spark if nothing of it has to come from there."""
+        """Bring a batch's rows here, and have it carried out once the one before is through.
+
+        That is beside Spark, if nothing of it has to come from there.
+        """
         for inlet in self.streams:
             inlet.source.inspect(inlet.taken, number)
         with self._inputs(rows, number) as inputs:
+            self.beside.wait()
+            self._unless_stopping()
             self.beside.begin(partial(self._carry_out, number, inputs))
             if not all(inlet.source.keeps for inlet in self.streams):
                 self.beside.wait()
 
     @contextmanager
-    def _inputs(self, rows: "DataFrame", number: int) -> Iterator[Callable[[], Mapping[str, Any]]]:
+    def _inputs(self, rows: "DataFrame", number: int) -> Iterator[Mapping[str, Any]]:
         """What a batch takes, in the form that the executor reads."""
         names = [inlet.stream.name for inlet in self.streams]
         match self.engine.executor:
             case _ if straight(self.streams):
-                yield partial(self._lying, number)
+                yield self._lying(number)
             case DuckExecutor():
-                brought = as_arrow(rows, names)
-                yield lambda: brought
+                yield as_arrow(rows, names)
             case TasksExecutor():
-                written = as_files(rows, names, self.notes.with_name("scratch"))
-                yield lambda: written
+                self.beside.wait()  # the one before reads files of its own there
+                yield as_files(rows, names, self.notes.with_name("scratch"))
             case _:
                 rows.persist()
                 try:
-                    yield partial(as_frames, rows, names)
+                    yield as_frames(rows, names)
                     self.beside.wait()
                 finally:
                     rows.unpersist()
@@ -293,11 +310,11 @@ class _Run:
             case _:
                 return lying(self.streams, number, partial(FilesSource.frame_of, spark=self.spark))
 
-    def _carry_out(self, number: int, inputs: Callable[[], Mapping[str, Any]]) -> None:
+    def _carry_out(self, number: int, inputs: Mapping[str, Any]) -> None:
         began = monotonic()
         self.steps.batch = number
         self.steps("taken")
-        progress = self.engine.run(number, inputs())
+        progress = self.engine.run(number, inputs)
         self._describe_states()
         self.report(progress)
         tidy(self.engine, lambda: monotonic() < began + self.interval / 2)

@@ -9,7 +9,7 @@ from hypothesis import settings
 from pyspark.sql import SparkSession
 
 import jobs  # noqa: F401  # switches telemetry off before any library reads the switches
-from jobs.spark import DRIVER_JVM, session
+from jobs.spark import DRIVER_JVM, QUICK_JVM, session
 
 # PySpark ends a process whose main module has no file: it takes it for a run of its doctests.
 # So are the workers that share out these tests, once Great Expectations looks for Spark Connect.
@@ -39,7 +39,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     conf = {
         "spark.sql.warehouse.dir": warehouse.as_uri(),
         # Tests warm up more than they compute: the quick compiler alone saves a quarter.
-        "spark.driver.extraJavaOptions": f"{DRIVER_JVM} -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": f"{DRIVER_JVM} {QUICK_JVM}",
     }
     started = session("tests", **conf)
     yield started

@@ -108,9 +108,16 @@ def lying(
     return found
 
 
-def united(spark: SparkSession, inlets: Iterable[Inlet]) -> DataFrame:
-    """One query over all streams: a column for each, null in the rows of the others."""
+def united(spark: SparkSession, inlets: Sequence[Inlet]) -> DataFrame:
+    """One query over all streams: a column for each, null in the rows of the others.
+
+    Of streams that are read from where they lie it has no columns.
+    """
     frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in inlets}
+    if straight(inlets):
+        return reduce(
+            DataFrame.unionAll, (frame.selectExpr(f"0 AS {TAG}") for frame in frames.values())
+        )
     types = {name: frame.schema.simpleString() for name, frame in frames.items()}
 
     def tagged(name: str) -> DataFrame:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from jobs.engine.executors import Executor
 from jobs.engine.ingest import ALWAYS
+from jobs.engine.lower import width
 from jobs.engine.migration import Migration, coming
 from jobs.engine.pace import Pace
 from jobs.engine.rebuild import Slice, statement
@@ -94,17 +95,19 @@ class Filler:
         self._fill(m, plans, 0, None)
 
     def _fill(self, m: Migration, plans: Mapping[str, Plan], at: int, only: Slice | None) -> None:
-        fill = _fill(m)
-        made = recipe(plans[m.request.query], coming(m.request, plans), fill)
+        fill, new = _fill(m), coming(m.request, plans)
+        made = recipe(plans[m.request.query], new, fill)
+        bucket = width(new.query, made.target, self.bucket)
         relation = f"fill_{fill.state}"
         self.states.step(f"fill:{fill.state}")
-        self.executor.run(relation, statement(made, m.boundary, self.bucket, only))
+        self.executor.run(relation, statement(made, m.boundary, bucket, only))
         if fill.state not in self.states.files:
             self.states.create(fill.state, relation, m.boundary + 1)
         table = table_of(fill.state)
         files = self.executor.write(relation, self.store, table, m.boundary)()
         self.store.commit(table, files, at, writer=_writer(m))
-        self.states.add(fill.state, relation, files, m.boundary)
+        self.states.copy(fill.state, relation, m.boundary)
+        self.states.add(fill.state, files)
         self.executor.release()
 
 

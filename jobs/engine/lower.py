@@ -27,6 +27,7 @@ from jobs.engine.statements import (
 )
 from optimizer.identity import identity, retention
 from optimizer.plan import Emit, GroupBy, Join, Node, Plan, walk
+from optimizer.query import Query
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ _NONE: Mapping[str, Change] = MappingProxyType({})
 def lower(plans: Mapping[str, Plan], bucket: int, changes: Mapping[str, Change] = _NONE) -> Program:
     """The program of a job's queries; what two of them both need is computed and kept once.
 
-    `bucket` is the width, in microseconds, of the event-time partitions of the states.
+    `bucket` is the least width, in microseconds, of the event-time partitions of the states.
     """
     found = [o for plan in plans.values() for o in _inputs(plan, bucket)]
     for change in changes.values():
@@ -133,7 +134,8 @@ def _inputs(plan: Plan, bucket: int, split: Split | None = None) -> Iterator[Ope
     for node in walk(plan.root):
         for part in node.parts if isinstance(node, Join) else ():
             names = identity(part)
-            statement = with_until(rows(part, split), least(times(part)), bucket)
+            wide = width(plan.query, part, bucket)
+            statement = with_until(rows(part, split), least(times(part)), wide)
             yield Operator(
                 names.key,
                 part,
@@ -142,6 +144,21 @@ def _inputs(plan: Plan, bucket: int, split: Split | None = None) -> Iterator[Ope
                 kept=True,
                 retention=retention(plan.query, part),
             )
+
+
+PARTS = 10
+"""Partitions of a state of joined tuples, about."""
+
+
+def width(query: Query, part: Node, bucket: int) -> int:
+    """How much event time a partition of a state holds: a bucket, or several.
+
+    A batch's tuples of one stream lie in a bucket or two.  Joined ones are spread over the whole
+    window, and each partition of theirs is another file in every batch.
+    """
+    if len(part.aliases) == 1:
+        return bucket
+    return max(bucket, retention(query, part) // PARTS // bucket * bucket)
 
 
 def _groups(plan: Plan, bucket: int, change: Change | None) -> Iterator[Operator]:

@@ -56,7 +56,7 @@ class Job:
     streams: Mapping[str, Ingest]
     plans: Mapping[str, Plan]
     bucket: int = 10 * MICROSECONDS
-    """The width, in microseconds, of the event-time partitions of the states."""
+    """The least width, in microseconds, of the event-time partitions of the states."""
 
 
 @dataclass
@@ -65,10 +65,14 @@ class _Batch:
 
     number: int
     decision: Decision
+    fresh: bool
+    """Whether nobody has tried it before, so that nothing of it can be in any table."""
     flows: dict[str, Flow] = field(default_factory=dict)
     watermark: int | None = None
     written: dict[str, list[File]] = field(default_factory=dict)
-    begun: list["_Write"] = field(default_factory=list)
+    begun: list[Callable[[], None]] = field(default_factory=list)
+    put_off: list[Callable[[], None]] = field(default_factory=list)
+    """Commits: those that wait for nothing but their files, and those that begin in the end."""
     rows: dict[str, int] = field(default_factory=dict)
     """What each table gets of this batch, also where an interrupted run of it wrote that."""
     took: dict[str, float] = field(default_factory=dict)
@@ -131,7 +135,8 @@ class Engine:
                 "Spark's checkpoint are not of one run; restore both or start with a new storage"
             )
         began = self._timer()
-        batch = _Batch(number, self._decide(number))
+        known = decided(self.store, number)
+        batch = _Batch(number, known or self._decide(number), fresh=known is None)
         self._adopt(batch.decision)
         with self._timed(batch, "ingest"):
             for intake in self._ingest(batch, inputs):
@@ -144,7 +149,7 @@ class Engine:
             emitted = {output.query: self._emit(batch, output) for output in self.program.outputs}
         wrong = [self._compare(batch, proof) for proof in self.program.proofs]
         with self._timed(batch, "write"):
-            self._commit(batch)
+            self._settle(batch)
         self.progress = self._done(batch, emitted, "; ".join(filter(None, wrong)))
         self._step("progress")
         record(self.store, PROGRESS, self.progress)
@@ -165,19 +170,17 @@ class Engine:
     # --- the phases of a batch -------------------------------------------------------------------
 
     def _decide(self, number: int) -> Decision:
-        decision = decided(self.store, number)
-        if decision is None:
-            turn = self._migrator.turn(number, self.progress, self.plans, self._partial)
-            decision = Decision(
-                number,
-                self._clock(),
-                {name: to_json(plan.root) for name, plan in turn.plans.items()},
-                turn.migration.to_json() if turn.migration else None,
-                turn.partial,
-                [asdict(event) for event in turn.events],
-            )
-            self._step("decide")
-            record(self.store, DECISIONS, decision)
+        turn = self._migrator.turn(number, self.progress, self.plans, self._partial)
+        decision = Decision(
+            number,
+            self._clock(),
+            {name: to_json(plan.root) for name, plan in turn.plans.items()},
+            turn.migration.to_json() if turn.migration else None,
+            turn.partial,
+            [asdict(event) for event in turn.events],
+        )
+        self._step("decide")
+        record(self.store, DECISIONS, decision)
         return decision
 
     def _adopt(self, decision: Decision | None) -> None:
@@ -193,11 +196,11 @@ class Engine:
             return
         self._lowered = wanted
         self.program = lower(self.plans, self.job.bucket, self._migrator.changes(self.plans))
-        kept = [operator.key for operator in self.program.operators if operator.kept]
-        self.states.keep_only(kept)
-        for key in kept:
-            if key not in self.states.files:
-                self.states.open(key, before=self.progress.batch + 1)
+        self.states.keep_only(operator.key for operator in self._kept)
+        for operator in self._kept:
+            if operator.key not in self.states.files:
+                self.states.open(operator.key, before=self.progress.batch + 1)
+        self._purge(self.progress.watermark)
         if decision is not None:
             self._migrator.tell(events, decision.batch)
 
@@ -249,10 +252,14 @@ class Engine:
         store, files = self.store, None
         if not store.exists(table):
             self._create(relation, table, mark=mark)
-        if store.last_batch(table) < batch.number:
+        if batch.fresh or store.last_batch(table) < batch.number:
             self._step(f"write:{table}")
             files = self.executor.write(relation, store, table, batch.number if mark else None)
-        batch.begun.append(_Write(relation, table, files))
+        commit = partial(self._commit, batch, _Write(relation, table, files))
+        if files is not None and self.executor.writes_at_once:
+            batch.begun.append(self._begin(commit))
+        else:
+            batch.put_off.append(commit)
 
     def _create(self, relation: str, table: str, *, mark: bool) -> None:
         schema = self.executor.schema(relation)
@@ -270,16 +277,24 @@ class Engine:
             (row,) = self.executor.rows("different").to_pylist()
         return f"{row['n']:,} results of {proof.query} differ" if row["n"] else ""
 
-    def _commit(self, batch: _Batch) -> None:
-        run = map if self._pool is None else self._pool.map
-        list(run(partial(self._commit_one, batch), batch.begun))
+    def _settle(self, batch: _Batch) -> None:
+        """Bring what has been computed into what the next batch reads, and into its tables."""
+        left = batch.put_off + [
+            partial(self.states.copy, o.key, o.relation, batch.number) for o in self._kept
+        ]
+        for done in [*batch.begun, *map(self._begin, left)]:
+            done()
 
-    def _commit_one(self, batch: _Batch, write: _Write) -> None:
+    def _begin(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Have something done in a thread, if there are any; what is returned waits for it."""
+        return work if self._pool is None else self._pool.submit(work).result
+
+    def _commit(self, batch: _Batch, write: _Write) -> None:
         """Bring what has been written into its table."""
-        files = write.files() if write.files else []
-        if files:
+        files, gone = (write.files(), self.states.overdue(write.table)) if write.files else ([], [])
+        if files or gone:
             self._step(f"commit:{write.table}")
-            self.store.commit(write.table, files, batch.number)
+            self.store.commit(write.table, files, batch.number, gone=gone)
         batch.written[write.table] = files
         batch.rows[write.table] = (
             sum(file.rows for file in files) if write.files else self.executor.count(write.relation)
@@ -317,14 +332,20 @@ class Engine:
         return figures | {"wrong": wrong} if figures and wrong else figures
 
     def _advance(self, batch: _Batch) -> None:
-        """Make the batch part of what the next one reads, and forget what nobody needs any more."""
-        for operator in self.program.operators:
-            if operator.kept:
-                files = batch.written[table_of(operator.key)]
-                self.states.add(operator.key, operator.relation, files, batch.number)
-                if batch.watermark is not None:
-                    self.states.purge(operator.key, batch.watermark - operator.retention)
+        """Make the batch part of the states, and forget what nobody needs any more."""
+        for operator in self._kept:
+            self.states.add(operator.key, batch.written[table_of(operator.key)])
+        self._purge(batch.watermark)
         self.executor.release()
+
+    def _purge(self, watermark: int | None) -> None:
+        for operator in self._kept:
+            if watermark is not None and operator.key in self.states.files:
+                self.states.purge(operator.key, watermark - operator.retention)
+
+    @property
+    def _kept(self) -> list[Operator]:
+        return [operator for operator in self.program.operators if operator.kept]
 
     @contextmanager
     def _timed(self, batch: _Batch, what: str) -> Iterator[None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from jobs.engine.executors import Executor
+from jobs.engine.ingest import ALWAYS
 from jobs.engine.store import BATCH, File, Store
 
 _KIND = "state/"
@@ -20,6 +21,8 @@ class States:
     executor: Executor
     step: Callable[[str], None]
     files: dict[str, list[File]] = field(default_factory=dict)
+    _cutoffs: dict[str, int] = field(default_factory=dict)
+    _overdue: dict[str, list[File]] = field(default_factory=dict)
 
     def open(self, key: str, before: int) -> None:
         """Read what the table holds of the batches before that one, if there is such a table."""
@@ -33,19 +36,35 @@ class States:
         self.store.create(table_of(key), schema)
         self.open(key, before)
 
-    def add(self, key: str, relation: str, files: list[File], batch: int) -> None:
-        """What a batch has written is part of the state from now on."""
-        self.executor.append(relation_of(key), relation, files, batch)
+    def copy(self, key: str, relation: str, batch: int) -> None:
+        """No statement of this batch comes any more: its rows may be part of the readable copy."""
+        self.executor.append(relation_of(key), relation, batch)
+
+    def add(self, key: str, files: list[File]) -> None:
+        """What a batch has written and copied is part of the state from now on."""
         self.files[key].extend(files)
+        self.executor.refresh(relation_of(key), self.files[key])
 
     def purge(self, key: str, cutoff: int) -> None:
-        """Drop the partitions that hold nothing younger than the cutoff, if there are any."""
-        kept = [file for file in self.files[key] if file.until is None or file.until > cutoff]
-        if len(kept) < len(self.files[key]):
-            self.step(f"purge:{table_of(key)}")
-            self.store.purge(table_of(key), cutoff)
+        """Forget the partitions that hold nothing younger than the cutoff, if there are any.
+
+        The table has them until its next commit, so that they take none of their own.
+        """
+        known = len(self.files[key])
+        self._cutoffs[key] = max(cutoff, self._cutoffs.get(key, ALWAYS))
+        self._sort(key, [*self._overdue.get(key, ()), *self.files[key]])
+        if len(self.files[key]) < known:
             self.executor.purge(relation_of(key), cutoff)
-            self.files[key] = kept
+
+    def overdue(self, table: str) -> list[File]:
+        """What a table still holds though nobody needs it: whoever asks drops it."""
+        return self._overdue.pop(table.removeprefix(_KIND), [])
+
+    def _sort(self, key: str, files: list[File]) -> None:
+        """Into those that may still be needed and those that are overdue."""
+        cutoff = self._cutoffs.get(key, ALWAYS)
+        self.files[key] = [f for f in files if f.until is None or f.until > cutoff]
+        self._overdue[key] = [f for f in files if f.until is not None and f.until <= cutoff]
 
     def compact(self, key: str, most: int = 1) -> bool:
         """Merge the files of the partitions that have more than so many; whether there were any."""
@@ -53,7 +72,7 @@ class States:
             return False
         self.step(f"compact:{table_of(key)}")
         self.store.compact(table_of(key), most)
-        self.files[key] = self.store.files(table_of(key))
+        self._sort(key, self.store.files(table_of(key)))
         self.executor.refresh(relation_of(key), self.files[key])
         return True
 
@@ -72,6 +91,8 @@ class States:
     def _remove(self, key: str) -> None:
         if self.files.pop(key, None) is not None:
             self.executor.forget(relation_of(key))
+            self._cutoffs.pop(key, None)
+            self._overdue.pop(key, None)
         self.step(f"drop:{table_of(key)}")
         self.store.drop(table_of(key))
 

@@ -63,10 +63,17 @@ class Store(Protocol):
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
         """Write rows to a file of their own, invisible until it is committed."""
 
-    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
-        """Make the files part of the table, all at once; nothing happens if it has that batch.
+    def commit(
+        self,
+        table: str,
+        files: Sequence[File],
+        batch: int,
+        writer: str = BATCHES,
+        gone: Sequence[File] = (),
+    ) -> None:
+        """Make the files part of the table and drop others, all at once.
 
-        Who else writes to it counts its own parts.
+        Nothing happens if it has that batch; who else writes to it counts its own parts.
         """
 
     def load(self, table: str) -> pa.Table:
@@ -77,9 +84,6 @@ class Store(Protocol):
 
     def files(self, table: str) -> list[File]:
         """The files that make up a table."""
-
-    def purge(self, table: str, cutoff: int) -> None:
-        """Drop the partitions that hold nothing younger than the cutoff."""
 
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
         """Put the rows of a partition's files into one; who reads the files before can go on."""
@@ -155,31 +159,29 @@ class DeltaStore:
         target.parent.mkdir(parents=True, exist_ok=True)
         count = 0
         with pq.ParquetWriter(
-            target, schema, compression="snappy", use_dictionary=_repetitive(schema)
+            target,
+            schema,
+            compression="snappy",
+            use_dictionary=_repetitive(schema),
+            column_encoding=dict.fromkeys(_whole_numbers(schema), "DELTA_BINARY_PACKED"),
         ) as writer:
             for rows in parts:
                 writer.write_table(rows)
                 count += rows.num_rows
         return File(path, count, target.stat().st_size, until)
 
-    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
-        if self.last_batch(table, writer) >= batch:
-            return
-        transaction = Transaction(writer, batch)
-        self._commit(table, [_add(file) for file in files], [transaction])
-
-    def _commit(
+    def commit(
         self,
         table: str,
-        actions: list[AddAction | RemoveAction],
-        transactions: list[Transaction] | None = None,
+        files: Sequence[File],
+        batch: int,
+        writer: str = BATCHES,
+        gone: Sequence[File] = (),
     ) -> None:
         delta = self.table(table)
-        properties = CommitProperties(app_transactions=transactions)
-        partition = delta.metadata().partition_columns or None
-        delta.create_write_transaction(
-            actions, "append", delta.schema(), partition, commit_properties=properties
-        )
+        known = delta.transaction_version(writer)
+        if known is None or known < batch:
+            _commit(delta, [_add(f) for f in files], [_remove(f) for f in gone], (writer, batch))
 
     def load(self, table: str) -> pa.Table:
         if table.startswith(_CONTROL):
@@ -197,9 +199,6 @@ class DeltaStore:
     def newest(self, table: str) -> pa.Table:
         return _read(max(self.table(table).file_uris()))
 
-    def purge(self, table: str, cutoff: int) -> None:
-        self.table(table).delete(f"{UNTIL} <= {cutoff}")
-
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
         columns = [field for field in self.schema(table) if field.name != UNTIL]
         schema = pa.schema(columns)
@@ -210,8 +209,8 @@ class DeltaStore:
             for file in files
         )
         merged = self._write(table, schema, parts, files[0].until, name)
-        old = [_remove(file) for file in files]
-        self._commit(table, [_add(merged, data_change=False), *old])
+        old = [_remove(file, data_change=False) for file in files]
+        _commit(self.table(table), [_add(merged, data_change=False)], old)
 
     def compact(self, table: str, most: int = 1) -> None:
         _compact(self, table, most)
@@ -257,6 +256,20 @@ def _read(path: str) -> pa.Table:
         return file.read()
 
 
+def _commit(
+    delta: DeltaTable,
+    added: list[AddAction],
+    removed: list[RemoveAction],
+    part: tuple[str, int] | None = None,
+) -> None:
+    """One version more, with a writer's part if it is one."""
+    properties = CommitProperties(app_transactions=[Transaction(*part)] if part else None)
+    partition = delta.metadata().partition_columns or None
+    delta.create_write_transaction(
+        [*added, *removed], "append", delta.schema(), partition, commit_properties=properties
+    )
+
+
 def _add(file: File, *, data_change: bool = True) -> AddAction:
     return AddAction(
         path=file.path,
@@ -268,9 +281,8 @@ def _add(file: File, *, data_change: bool = True) -> AddAction:
     )
 
 
-def _remove(file: File) -> RemoveAction:
-    """Of a file whose rows are in another one from now on."""
-    return RemoveAction(file.path, False, _now(), file.bytes, _partition(file))  # noqa: FBT003
+def _remove(file: File, *, data_change: bool = True) -> RemoveAction:
+    return RemoveAction(file.path, data_change, _now(), file.bytes, _partition(file))
 
 
 def _partition(file: File) -> dict[str, str | None]:
@@ -287,6 +299,16 @@ def _repetitive(schema: pa.Schema) -> list[str]:
         field.name
         for field in schema
         if field.name == BATCH or not (pa.types.is_primitive(field.type))
+    ]
+
+
+def _whole_numbers(schema: pa.Schema) -> list[str]:
+    """The columns worth storing as differences: half the bytes, in less time than to compress."""
+    return [
+        field.name
+        for field in schema
+        if field.name != BATCH
+        and (pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type))
     ]
 
 
@@ -324,17 +346,28 @@ class MemoryStore:
         self._data[path] = rows
         return File(path, rows.num_rows, rows.nbytes, until)
 
-    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
+    def commit(
+        self,
+        table: str,
+        files: Sequence[File],
+        batch: int,
+        writer: str = BATCHES,
+        gone: Sequence[File] = (),
+    ) -> None:
         if self.last_batch(table, writer) >= batch:
             return
-        self._tables[table].files.extend(files)
-        self._tables[table].batches[writer] = batch
+        kept = self._tables[table]
+        kept.files = [*(file for file in kept.files if file not in gone), *files]
+        kept.batches[writer] = batch
 
     def load(self, table: str) -> pa.Table:
-        kept = self._tables[table]
-        parts = [self._with_until(self._data[file.path], file) for file in kept.files]
-        names = kept.schema.names
-        return pa.concat_tables([kept.schema.empty_table(), *(p.select(names) for p in parts)])
+        return self.read(table, self._tables[table].files)
+
+    def read(self, table: str, files: Sequence[File]) -> pa.Table:
+        """The rows of some files."""
+        schema = self._tables[table].schema
+        parts = [self._with_until(self._data[file.path], file) for file in files]
+        return pa.concat_tables([schema.empty_table(), *(p.select(schema.names) for p in parts)])
 
     @staticmethod
     def _with_until(rows: pa.Table, file: File) -> pa.Table:
@@ -348,16 +381,9 @@ class MemoryStore:
     def newest(self, table: str) -> pa.Table:
         return self._data[max(file.path for file in self._tables[table].files)]
 
-    def purge(self, table: str, cutoff: int) -> None:
-        kept = self._tables[table]
-        kept.files = [f for f in kept.files if f.until is None or f.until > cutoff]
-
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
         kept = self._tables[table]
-        names = kept.schema.names
-        parts = (self._with_until(self._data[file.path], file) for file in files)
-        rows = pa.concat_tables([part.select(names) for part in parts])
-        merged = self.put(table, rows, files[0].until, name)
+        merged = self.put(table, self.read(table, files), files[0].until, name)
         kept.files = [file for file in kept.files if file not in files] + [merged]
 
     def compact(self, table: str, most: int = 1) -> None:
@@ -377,9 +403,11 @@ def put_partitions(store: Store, table: str, rows: pa.Table) -> list[File]:
     if UNTIL not in rows.column_names:
         return [store.put(table, rows)]
     untils = rows.column(UNTIL)
+    found = pc.unique(untils)
+    if len(found) == 1:
+        return [store.put(table, rows, found[0].as_py())]
     return [
-        store.put(table, rows.filter(pc.equal(untils, until)), until.as_py())
-        for until in pc.unique(untils)
+        store.put(table, rows.filter(pc.equal(untils, until)), until.as_py()) for until in found
     ]
 
 

@@ -26,6 +26,7 @@ from jobs.engine.progress import last, latest
 from jobs.engine.requests import ABORT, FINAL, MIGRATE, Request, ask, asked, told
 from jobs.engine.verify import verify
 from jobs.errors import InputError
+from jobs.spark import QUICK_JVM
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import build, from_json, parse, to_json
@@ -34,7 +35,7 @@ from tests.jobs import small
 POINTS = (
     "taken", "decide", "ingest", "operator:*", "write:state/*", "commit:state/*", "write:out/*",
     "commit:out/two", "commit:out/*", "write:late/*", "commit:late/*", "commit:rejected/*",
-    "progress", "purge:state/*", "done",
+    "progress", "done",
 )  # fmt: skip
 """The steps of a batch at which the process can be told to kill itself."""
 
@@ -49,7 +50,7 @@ SHAPES = {
 
 ENGINES = ("duckdb", "spark", "spark-duckdb")
 
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JVM = f"{QUICK_JVM} -XX:+UseSerialGC"
 """A process that lives for seconds is not worth optimising for."""
 
 LIVES = 6
@@ -193,7 +194,7 @@ def _life(job: Path, chosen: random.Random, outcome: Outcome, points: Sequence[s
 
 def start(job: Path, *options: str, crash_at: str = "") -> "subprocess.Popen[str]":
     """Start `midstream run` on its own, until it has caught up."""
-    environment = os.environ | {streaming.CRASH_AT: crash_at, "JAVA_TOOL_OPTIONS": QUICK_JVM}
+    environment = os.environ | {streaming.CRASH_AT: crash_at, "JAVA_TOOL_OPTIONS": JVM}
     command = [sys.executable, "-m", "jobs.cli", "run", str(job)]
     return subprocess.Popen(
         [*command, *(options or ("--until-caught-up",))],

@@ -6,6 +6,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import get_args
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -13,8 +14,10 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
+from jobs.engine.checkpoint import Taken
 from jobs.engine.layout import JobStore
 from jobs.engine.progress import Around, Progress, history, last
+from jobs.engine.sources.files import FilesSource
 from jobs.engine.surroundings import Surroundings
 from jobs.engine.verify import verify
 from jobs.errors import MidstreamError, RefusedError
@@ -248,6 +251,42 @@ def test_spark_waits_where_it_removes_what_it_has_noted(
     for file in removed:  # `verify` reads all of the input again
         file.rename(tmp_path / file.parent.name / file.name)
     assert differences(job) == []
+
+
+def test_a_batch_is_read_while_the_one_before_is_carried_out(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    small.write(tmp_path, range(3))
+    job, read, look = small.job(tmp_path), list[int](), Surroundings.__call__
+    rows = FilesSource.rows
+
+    def noted(self: FilesSource, taken: Taken, batch: int) -> pa.Table:
+        read.append(batch)
+        return rows(self, taken, batch)
+
+    def patient(self: Surroundings, batch: int) -> Around:
+        end = monotonic() + 60
+        while batch == 1 and 2 not in read and monotonic() < end:
+            sleep(0.05)
+        return look(self, batch)
+
+    monkeypatch.setattr(FilesSource, "rows", noted)
+    monkeypatch.setattr(Surroundings, "__call__", patient)
+    batches = run(job)
+    assert [progress.batch for progress in batches] == [0, 1, 2]
+    assert batches[1].finished - batches[0].finished < 60_000_000
+    assert differences(job) == []
+
+
+def test_a_batch_that_is_not_to_be_carried_out_is_not_looked_at(
+    spark: SparkSession, tmp_path: Path
+):
+    small.write(tmp_path, range(2))
+    (tmp_path / "b" / "0001.parquet").write_bytes(b"nonsense")
+    job = small.job(tmp_path)
+    assert len(run(job, streaming.Extent(until_caught_up=True, batches=1))) == 1
+    with pytest.raises(MidstreamError, match=r"0001\.parquet"):
+        run(job)
 
 
 @pytest.mark.spark

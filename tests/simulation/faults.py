@@ -1,5 +1,6 @@
 """Where a run is interrupted: every step of the engine and both sides of what its store does."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -53,8 +54,10 @@ class FaultyStore(MemoryStore):
     """A store in memory whose caller may die before or after anything it does."""
 
     event: Callable[[str], None] = lambda _: None
-    filled: set[tuple[str, int | None]] = field(default_factory=set)
-    """Partitions of states that a fill has written to after the last batch was done."""
+    filled: deque[set[tuple[str, int | None]]] = field(
+        default_factory=lambda: deque([set()], maxlen=2)
+    )
+    """Partitions of states that a fill has written to before the last batch, and after it."""
 
     def create(self, table: str, schema: pa.Schema) -> None:
         self.event(f"before creating {table}")
@@ -64,19 +67,21 @@ class FaultyStore(MemoryStore):
         self.event(f"before writing to {table}")
         return super().put(table, rows, until, name)
 
-    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = BATCHES) -> None:
+    def commit(
+        self,
+        table: str,
+        files: Sequence[File],
+        batch: int,
+        writer: str = BATCHES,
+        gone: Sequence[File] = (),
+    ) -> None:
         self.event(f"written to {table}, before the commit")
-        super().commit(table, files, batch, writer)
+        super().commit(table, files, batch, writer, gone)
         if table == PROGRESS:
-            self.filled.clear()
+            self.filled.append(set())
         elif writer != BATCHES:
-            self.filled |= {(table, file.until) for file in files}
+            self.filled[-1].update((table, file.until) for file in files)
         self.event(f"committed to {table}, unbeknown to the engine")
-
-    def purge(self, table: str, cutoff: int) -> None:
-        self.event(f"before purging {table}")
-        super().purge(table, cutoff)
-        self.event(f"after purging {table}")
 
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
         self.event(f"before merging files of {table}")

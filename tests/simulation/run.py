@@ -217,8 +217,7 @@ def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
         yield from _results(query, store.load(result_table(query)), expected)
         if sum(progress.results[query] for progress in made) != expected.num_rows:
             yield Difference(f"the progress miscounts the results of {query}")
-    if accounts.watermark is not None:
-        yield from _overdue(case, store, accounts.watermark)
+    yield from _overdue(case, store, accounts.watermarks)
     yield from _incomplete(case, simulation)
     yield from _tables(case, simulation)
     yield from _copies(simulation)
@@ -316,17 +315,21 @@ def _younger(rows: Mapping[tuple[Any, ...], int], times: Sequence[int], since: i
     )
 
 
-def _overdue(case: Case, store: FaultyStore, watermark: int) -> Iterator[Difference]:
-    """Rows that no tuple still to come can need, and that yet have outlived their bucket.
+def _overdue(
+    case: Case, store: FaultyStore, watermarks: Sequence[int | None]
+) -> Iterator[Difference]:
+    """Rows that the last batch could not need any more, and that yet have outlived their partition.
 
-    What is filled after the last batch waits for the next one to purge it.
+    They are dropped with that batch's commit, unless they were filled just before.
     """
+    if len(watermarks) < 2 or (watermark := watermarks[-2]) is None:
+        return
     for table, (node, keep) in _kept(case, store).items():
         for row in store.load(table).to_pylist() if store.exists(table) else ():
-            if (table, row[UNTIL]) in store.filled:
+            if any((table, row[UNTIL]) in filled for filled in store.filled):
                 continue
             time = _needed_from(node, row)
-            if time + keep + case.job.bucket <= watermark:
+            if time + keep + max(case.job.bucket, keep // 10) <= watermark:
                 yield Difference(f"{table} still has {row}, {keep} past {time}: {watermark}")
                 break
 
@@ -399,13 +402,15 @@ def _tables(case: Case, simulation: _Simulation) -> Iterator[Difference]:
 
 
 def _copies(simulation: _Simulation) -> Iterator[Difference]:
-    """The executor's copy of each state is the state."""
+    """The executor's copy of each state is what its files hold, but for those that are overdue."""
     engine = simulation.engine
     if engine is None:
         return
     for operator in engine.program.operators:
         if operator.kept:
-            stored = simulation.store.load(table_of(operator.key))
+            stored = simulation.store.read(
+                table_of(operator.key), engine.states.files[operator.key]
+            )
             names = [name for name in stored.column_names if name != BATCH]
             copy = oracle.bag(engine.executor.rows(operator.state), names)
             yield from _compared(f"the copy of {operator.state}", copy, oracle.bag(stored, names))

@@ -8,7 +8,7 @@ import typer
 from jobs import show
 from jobs.commands.run import JobFile
 from jobs.errors import InputError
-from jobs.spark import DRIVER_JVM
+from jobs.spark import DRIVER_JVM, QUICK_JVM
 
 Since = Annotated[
     str | None,
@@ -74,7 +74,7 @@ SETTINGS: dict[str, str | int] = {
     "spark.driver.memory": "1g",
     # Such a session lives for seconds: the optimising compiler would take as long as it saves, and
     # nobody waits for short pauses.
-    "spark.driver.extraJavaOptions": f"{DRIVER_JVM} -XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+    "spark.driver.extraJavaOptions": f"{DRIVER_JVM} {QUICK_JVM} -XX:+UseParallelGC",
     # Most values come up more than once, and there are more of them than its small table has room
     # for: then each tuple is looked up twice.
     "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",

@@ -17,6 +17,10 @@ Written = Callable[[], list[File]]
 class Executor(Protocol):
     """Statements over named relations, and a copy of every state that can be read by name."""
 
+    @property
+    def writes_at_once(self) -> bool:
+        """Whether writing goes on by itself; else it is put off until somebody waits for it."""
+
     def put(self, relation: str, rows: Any) -> None:
         """Name the rows of a batch's input, in whatever form this executor gets them."""
 
@@ -54,14 +58,17 @@ class Executor(Protocol):
         Its rows say in `_batch` which batch brought them.
         """
 
-    def append(self, state: str, relation: str, files: list[File], batch: int) -> None:
-        """Bring the readable copy up to date with what a batch has written."""
+    def append(self, state: str, relation: str, batch: int) -> None:
+        """Bring the readable copy, if it is one, up to date with what a batch has computed.
+
+        That may be while it is still being written, but after the last statement that reads it.
+        """
 
     def purge(self, state: str, cutoff: int) -> None:
         """Forget what the table has dropped."""
 
     def refresh(self, state: str, files: list[File]) -> None:
-        """Learn that other files hold the same rows of a state now."""
+        """Learn which files hold the rows of a state now."""
 
     def forget(self, state: str) -> None:
         """Give up the readable copy of a state."""

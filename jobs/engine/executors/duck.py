@@ -40,6 +40,8 @@ def connect() -> duckdb.DuckDBPyConnection:
 class DuckExecutor:
     """Runs a batch's statements in one in-memory database; writes go on in threads, if any."""
 
+    writes_at_once = True
+
     def __init__(self, writers: int = 0) -> None:
         self._connection = connect()
         self._free = Lock()
@@ -90,9 +92,10 @@ class DuckExecutor:
         self._execute(f"CREATE OR REPLACE TABLE {quoted(state)} AS FROM _loading")
         self._forget("_loading")
 
-    def append(self, state: str, relation: str, files: list[File], batch: int) -> None:  # noqa: ARG002
+    def append(self, state: str, relation: str, batch: int) -> None:
         rows = f"SELECT *, {int(batch)} AS {BATCH} FROM {quoted(relation)}"
-        self._execute(f"INSERT INTO {quoted(state)} BY NAME {rows}")
+        with self._cursor() as beside:
+            beside.execute(f"INSERT INTO {quoted(state)} BY NAME {rows}")
 
     def purge(self, state: str, cutoff: int) -> None:
         self._execute(f"DELETE FROM {quoted(state)} WHERE {UNTIL} <= {int(cutoff)}")

@@ -61,6 +61,8 @@ class SparkExecutor:
     Inputs are read more than once: persist a micro-batch before handing over its parts.
     """
 
+    writes_at_once = True
+
     def __init__(self, session: SparkSession) -> None:
         self._session = session.newSession()
         for name, value in _SETTINGS.items():
@@ -126,11 +128,8 @@ class SparkExecutor:
         )
         self._stale.add(state)
 
-    def append(self, state: str, relation: str, files: list[File], batch: int) -> None:  # noqa: ARG002
-        known = self._states[state]
-        known.files.extend(files)
-        known.before = None
-        self._stale.add(state)
+    def append(self, state: str, relation: str, batch: int) -> None:
+        pass
 
     def purge(self, state: str, cutoff: int) -> None:
         known = self._states[state]
@@ -138,7 +137,8 @@ class SparkExecutor:
         self._stale.add(state)
 
     def refresh(self, state: str, files: list[File]) -> None:
-        self._states[state].files = list(files)
+        known = self._states[state]
+        known.files, known.before = list(files), None
         self._stale.add(state)
 
     def forget(self, state: str) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from threading import RLock
+from typing import ClassVar
 
 import duckdb
 import pyarrow as pa
@@ -99,6 +100,8 @@ class _State:
 class TasksExecutor:
     """Runs a batch's statements in the tasks of a Spark session."""
 
+    writes_at_once: ClassVar[bool] = False
+
     session: SparkSession
     _states: dict[str, _State] = field(default_factory=dict)
     _relations: dict[str, _Relation] = field(default_factory=dict)
@@ -149,17 +152,16 @@ class TasksExecutor:
         location, files = location_of(store, table), store.files(table)
         self._states[state] = _State(location, schema, files, interrupted)
 
-    def append(self, state: str, relation: str, files: list[File], batch: int) -> None:  # noqa: ARG002
-        known = self._states[state]
-        known.files.extend(files)
-        known.before = None
+    def append(self, state: str, relation: str, batch: int) -> None:
+        pass
 
     def purge(self, state: str, cutoff: int) -> None:
         known = self._states[state]
         known.files = [file for file in known.files if file.until is None or file.until > cutoff]
 
     def refresh(self, state: str, files: list[File]) -> None:
-        self._states[state].files = list(files)
+        known = self._states[state]
+        known.files, known.before = list(files), None
 
     def forget(self, state: str) -> None:
         del self._states[state]

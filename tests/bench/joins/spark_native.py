@@ -32,7 +32,7 @@ def main(kind: str, workload: Workload, data: Path) -> dict[str, Any]:
     spark = session(kind, **SETTINGS, **KINDS[kind], **{"spark.sql.shuffle.partitions": 2})
     spark.sparkContext.setLogLevel("ERROR")
     with TemporaryDirectory(dir=data.parent) as warm:
-        little = Workload(workload.shape, 10, 60, 2000)
+        little = workload.little
         write(little, Path(warm) / "data")
         _run(spark, kind, little, Path(warm))
     with TemporaryDirectory(dir=data.parent) as storage:

@@ -44,6 +44,11 @@ class Workload:
         return dumps(asdict(self))
 
     @property
+    def little(self) -> "Workload":
+        """To warm up with: small batches, so many that Java has compiled what is run often."""
+        return Workload(self.shape, 10, 400, 500)
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """Their names, a letter each."""
         return tuple(_CHAIN[self.shape])

@@ -16,7 +16,7 @@ from jobs.engine.microbatch import Engine, Job, result_table
 from jobs.engine.migrator import Migrator, mark
 from jobs.engine.progress import Progress
 from jobs.engine.requests import ABORT, Event, Request, ask, told
-from jobs.engine.store import DeltaStore, File
+from jobs.engine.store import BATCHES, DeltaStore, File
 from optimizer.plan import Plan, to_json
 from optimizer.window import MICROSECONDS
 from tests.bench.chain import Chain
@@ -107,10 +107,17 @@ class _Store(DeltaStore):
 
     rebuilt = 0
 
-    def commit(self, table: str, files: Sequence[File], batch: int, writer: str = "") -> None:
+    def commit(
+        self,
+        table: str,
+        files: Sequence[File],
+        batch: int,
+        writer: str = BATCHES,
+        gone: Sequence[File] = (),
+    ) -> None:
         if writer.startswith("midstream-fill"):
             self.rebuilt += sum(file.rows for file in files)
-        super().commit(table, files, batch, *([writer] if writer else []))
+        super().commit(table, files, batch, writer, gone)
 
 
 class _Marks:

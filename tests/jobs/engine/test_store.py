@@ -47,6 +47,10 @@ def append(store: Store, batch: int, *values: tuple[int, int]) -> list[File]:
     return files
 
 
+def until(store: Store, cutoff: int) -> list[File]:
+    return [file for file in store.files(TABLE) if file.until is not None and file.until <= cutoff]
+
+
 def values(store: Store) -> list[tuple[int, int, int]]:
     loaded = store.load(TABLE).select(["v", UNTIL, BATCH]).to_pylist()
     return sorted(tuple(row.values()) for row in loaded)
@@ -101,15 +105,21 @@ def test_what_is_not_committed_is_not_there(store):
     assert values(left) == [(1, 10, 0), (2, 10, 1)]
 
 
-def test_purging_drops_whole_partitions_up_to_the_cutoff(store):
+def test_a_commit_drops_what_it_is_told_to(store):
     append(store, 0, (1, 10), (2, 20), (3, 30), (4, -10))
-    store.purge(TABLE, 20)
+    store.commit(TABLE, [], 1, gone=until(store, 20))
     assert values(again(store)) == [(3, 30, 0)]
     assert [file.until for file in store.files(TABLE)] == [30]
-    store.purge(TABLE, 20)
-    assert store.last_batch(TABLE) == 0
-    append(store, 1, (5, 20))
-    assert values(store) == [(3, 30, 0), (5, 20, 1)]
+    assert store.last_batch(TABLE) == 1
+    new = put_partitions(store, TABLE, rows(2, (5, 40)))
+    store.commit(TABLE, new, 2, gone=store.files(TABLE))
+    assert values(store) == [(5, 40, 2)]
+
+
+def test_a_batch_drops_once(store):
+    append(store, 1, (1, 10), (2, 20))
+    store.commit(TABLE, [], 1, gone=until(store, 10))
+    assert values(again(store)) == [(1, 10, 1), (2, 20, 1)]
 
 
 def test_no_rows_make_no_files(store):
@@ -134,8 +144,7 @@ def test_compacting_changes_files_and_no_rows(store):
     assert sorted({file.until for file in store.files(TABLE)}) == [10, 20]
     if isinstance(store, DeltaStore):
         assert [file.rows for file in store.files(TABLE)] == [4, 4]
-    store.purge(TABLE, 10)
-    append(store, 4, (9, 20))
+    store.commit(TABLE, put_partitions(store, TABLE, rows(4, (9, 20))), 4, gone=until(store, 10))
     assert [v for v, _, _ in values(store)] == [0, 1, 2, 3, 9]
 
 
@@ -158,7 +167,7 @@ def test_delta_tables_are_for_everyone(spark: SparkSession, tmp_path: Path):
         assert sorted(map(tuple, theirs.select("v", UNTIL, BATCH).collect())) == values(store)
         seen = duckdb.from_arrow(DeltaTable(path).to_pyarrow_dataset())
         assert seen.count("*").fetchall() == [(2 * batch + 2,)]
-    store.purge(TABLE, 0)
+    store.commit(TABLE, [], 3, gone=until(store, 0))
     assert spark.read.format("delta").load(path).count() == 5
     protocol = DeltaTable(path).protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)

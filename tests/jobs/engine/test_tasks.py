@@ -7,7 +7,7 @@ import pytest
 
 from jobs.engine.microbatch import differing
 from jobs.engine.statements import parse as parsed
-from jobs.engine.store import DeltaStore
+from jobs.engine.store import BATCHES, DeltaStore
 from optimizer.plan import build, parse
 from tests.jobs.engine.cases import CASES, Case
 from tests.jobs.engine.harness import AT_ONCE, DELIVERIES, IN_ORDER, run
@@ -70,9 +70,9 @@ class Interrupted(DeltaStore):
 
     left = 2
 
-    def commit(self, table, files, batch, writer="midstream"):
+    def commit(self, table, files, batch, writer=BATCHES, gone=()):
         if table.startswith("out/"):
             self.left -= 1
             if self.left == 0:
                 raise InterruptedError
-        super().commit(table, files, batch, writer)
+        super().commit(table, files, batch, writer, gone)
