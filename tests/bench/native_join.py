@@ -41,6 +41,9 @@ def native_join(  # noqa: PLR0917  # typer reads options from parameters
     window: Annotated[int, typer.Option(help="Seconds.")] = 30,
     seconds: Annotated[int, typer.Option(help="How much input; a batch has 10 of them.")] = 80,
     rate: Annotated[int, typer.Option(help="Tuples per second and stream.")] = 10_000,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Of each engine, in turn; the one in the middle counts.")
+    ] = 1,
     batches: Annotated[bool, typer.Option(help="Show every batch of Midstream's.")] = False,
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> int:
@@ -49,7 +52,8 @@ def native_join(  # noqa: PLR0917  # typer reads options from parameters
     Each runs in a process of its own, warmed up, on the same files, with durable state and output.
     """
     workload = Workload(shape, window, seconds, rate)
-    made = dict(_outcomes(workload, engines.split(",")))
+    every = _outcomes(workload, engines.split(","), runs)
+    made = {engine: _middle(outcomes) for engine, outcomes in every.items()}
     report = {
         "command": " ".join(["midstream bench native-join", *sys.argv[3:]]),
         "versions": _versions(),
@@ -61,22 +65,34 @@ def native_join(  # noqa: PLR0917  # typer reads options from parameters
     else:
         _show(workload, made, batches=batches)
         show.plain(f"{report['command']}\n{_line(_versions())}")
-    return 0 if len({one["results"] for one in made.values() if "results" in one}) <= 1 else 1
+    counts = {one["results"] for each in every.values() for one in each if "results" in one}
+    return 0 if len(counts) <= 1 else 1
 
 
-def _outcomes(workload: Workload, engines: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _outcomes(workload: Workload, engines: list[str], runs: int) -> dict[str, list[dict[str, Any]]]:
+    """Of each engine, run by run."""
+    made: dict[str, list[dict[str, Any]]] = {engine: [] for engine in engines}
     scratch = ROOT / ".bench"
     scratch.mkdir(exist_ok=True)
     with TemporaryDirectory(dir=scratch) as directory:
         kinds = {"csv" if engine.startswith("flink") else "parquet" for engine in engines}
         for kind in kinds:
             write(workload, Path(directory) / kind, kind)
-        for engine in engines:
+        for engine in engines * runs:
             outcome = _outcome(engine, workload, Path(directory))
             if "seconds" in outcome:
                 outcome["rate"] = workload.tuples / outcome["seconds"]
             typer.echo(f"{engine}: {_brief(outcome)}", err=True)
-            yield engine, outcome
+            made[engine].append(outcome)
+    return made
+
+
+def _middle(outcomes: list[dict[str, Any]]) -> dict[str, Any]:
+    """The run of the median throughput, with those of all; or what went wrong."""
+    if failed := next((one for one in outcomes if "failed" in one), None):
+        return failed
+    ordered = sorted(outcomes, key=lambda one: float(one["rate"]))
+    return ordered[(len(ordered) - 1) // 2] | {"rates": [one["rate"] for one in outcomes]}
 
 
 def _outcome(engine: str, workload: Workload, directory: Path) -> dict[str, Any]:
@@ -177,6 +193,11 @@ def _show(workload: Workload, made: Mapping[str, dict[str, Any]], *, batches: bo
         )
     columns = ("engine", "tuples/s", "ratio", "seconds", "results")
     show.table(columns, rows, right=" ".join(columns[1:]))
+    for engine, one in made.items():
+        if len(one.get("rates", ())) > 1:
+            show.plain(
+                f"{engine}, run by run: {', '.join(f'{rate:,.0f}' for rate in one['rates'])}"
+            )
     if batches:
         for engine, one in made.items():
             _show_batches(engine, one.get("batches", []))
@@ -188,6 +209,7 @@ def _show_batches(engine: str, batches: list[dict[str, Any]]) -> None:
             str(number),
             f"{batch['at']:.2f}",
             *(f"{ms:,.0f}" for ms in batch["ms"].values()),
+            *(f"{ms:,.0f}" if number else "" for ms in batch["cpu_ms"].values()),
             f"{batch['state_rows']:,}",
             f"{batch['state_bytes'] / 1e6:.1f}",
             str(batch["python_mb"]),
@@ -198,7 +220,8 @@ def _show_batches(engine: str, batches: list[dict[str, Any]]) -> None:
     if rows:
         phases = tuple(batches[0]["ms"])
         show.plain(f"\n{engine}")
-        columns = ("batch", "at s", *phases, "rows kept", "MB", "Python MB", "Java MB")
+        cpu = ("Python CPU", "Java CPU")
+        columns = ("batch", "at s", *phases, *cpu, "rows kept", "MB", "Python MB", "Java MB")
         show.table(columns, rows)
         for line in _quarters(batches):
             show.plain(line)

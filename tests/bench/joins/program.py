@@ -4,13 +4,13 @@ import sys
 from json import dumps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from jobs.engine.machine import java, memory_mb
+from jobs.engine.machine import cpu_seconds, java, memory_mb
 from jobs.engine.progress import Progress
 from jobs.specs import Job, load
 from jobs.streaming import Extent, run
@@ -30,15 +30,19 @@ def main(engine: str, workload: Workload, data: Path) -> dict[str, Any]:
 def _run(engine: str, workload: Workload, data: Path, storage: Path) -> dict[str, Any]:
     batches: list[dict[str, Any]] = []
     machines: list[int] = []
+    used: dict[str, float] = {}
     began = perf_counter()
 
     def report(progress: Progress) -> None:
         machines[:] = machines or java()  # to look for them takes longer than all the rest
+        before = dict(used)
+        used.update(python=process_time(), java=sum(map(cpu_seconds, machines)))
         states = progress.operators.values()
         batches.append(
             {
                 "at": round(perf_counter() - began, 3),
                 "ms": progress.ms,
+                "cpu_ms": {what: 1000 * (used[what] - before.get(what, 0.0)) for what in used},
                 "operators": [work.ms for work in states],
                 "state_rows": sum(work.state_rows for work in states),
                 "state_bytes": sum(work.state_bytes for work in states),
