@@ -7,6 +7,7 @@ what they do beside it.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -61,6 +62,11 @@ class Output:
     statement: exp.Query
     horizon: int | None = None
 
+    @property
+    def relation(self) -> str:
+        """What it is called."""
+        return f"out_{self.query}"
+
 
 @dataclass(frozen=True)
 class Proof:
@@ -70,6 +76,11 @@ class Proof:
     statement: exp.Query
     same_as: str
 
+    @property
+    def relation(self) -> str:
+        """What it is called."""
+        return f"proof_{self.query}"
+
 
 @dataclass(frozen=True)
 class Program:
@@ -78,6 +89,19 @@ class Program:
     operators: tuple[Operator, ...]
     outputs: tuple[Output, ...]
     proofs: tuple[Proof, ...] = ()
+
+    @cached_property
+    def last(self) -> Mapping[str, str]:
+        """Which relation is the last to be computed from a state, or from what the state gets."""
+        found: dict[str, str] = {}
+        for operator in self.operators:
+            found |= dict.fromkeys(_read(operator.statement), operator.relation)
+            found[operator.state] = operator.relation
+        for output in self.outputs:
+            found |= dict.fromkeys(_read(output.statement), output.relation)
+        for proof in self.proofs:
+            found |= dict.fromkeys(_read(proof.statement), proof.relation)
+        return found
 
 
 @dataclass(frozen=True)
@@ -101,6 +125,10 @@ class Change:
     def older(self) -> Split | None:
         """What is left to the plan that runs."""
         return None if self.since is None else Split(self.since, younger=False)
+
+
+def _read(statement: exp.Query) -> set[str]:
+    return {table.name for table in statement.find_all(exp.Table)}
 
 
 _NONE: Mapping[str, Change] = MappingProxyType({})

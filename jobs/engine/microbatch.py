@@ -70,9 +70,9 @@ class _Batch:
     flows: dict[str, Flow] = field(default_factory=dict)
     watermark: int | None = None
     written: dict[str, list[File]] = field(default_factory=dict)
-    begun: list[Callable[[], None]] = field(default_factory=list)
+    begun: list[Callable[[], object]] = field(default_factory=list)
     put_off: list[Callable[[], None]] = field(default_factory=list)
-    """Commits: those that wait for nothing but their files, and those that begin in the end."""
+    """Commits and copies that go on beside the statements, and commits that begin in the end."""
     rows: dict[str, int] = field(default_factory=dict)
     """What each table gets of this batch, also where an interrupted run of it wrote that."""
     took: dict[str, float] = field(default_factory=dict)
@@ -137,11 +137,13 @@ class Engine:
         began = self._timer()
         known = decided(self.store, number)
         batch = _Batch(number, known or self._decide(number), fresh=known is None)
-        self._adopt(batch.decision)
+        noted = self._begin(partial(self._note, batch))
         with self._timed(batch, "ingest"):
-            for intake in self._ingest(batch, inputs):
-                for relation in intake.aside:
-                    self._write(batch, relation, relation.replace("_", "/", 1))
+            intakes = self._ingest(batch, inputs)
+            noted()
+        self._adopt(batch.decision)
+        for relation in [name for intake in intakes for name in intake.aside]:
+            self._write(batch, relation, relation.replace("_", "/", 1))
         with self._timed(batch, "operators"):
             for operator in self.program.operators:
                 self._operate(batch, operator)
@@ -171,7 +173,7 @@ class Engine:
 
     def _decide(self, number: int) -> Decision:
         turn = self._migrator.turn(number, self.progress, self.plans, self._partial)
-        decision = Decision(
+        return Decision(
             number,
             self._clock(),
             {name: to_json(plan.root) for name, plan in turn.plans.items()},
@@ -179,9 +181,12 @@ class Engine:
             turn.partial,
             [asdict(event) for event in turn.events],
         )
-        self._step("decide")
-        record(self.store, DECISIONS, decision)
-        return decision
+
+    def _note(self, batch: _Batch) -> None:
+        """What a batch has decided comes before anything that it writes or removes."""
+        if batch.fresh:
+            self._step("decide")
+            record(self.store, DECISIONS, batch.decision)
 
     def _adopt(self, decision: Decision | None) -> None:
         """Run what a decision says from now on, and remove what nobody needs any more."""
@@ -225,9 +230,10 @@ class Engine:
                 if operator.key not in self.states.files:
                     self.states.create(operator.key, operator.relation, batch.number)
                 self._write(batch, operator.relation, table_of(operator.key))
+            self._copy(batch, operator.relation)
 
     def _emit(self, batch: _Batch, output: Output) -> int | None:
-        relation = f"out_{output.query}"
+        relation = output.relation
         until = self._emits_until(batch, output)
         parameters = None
         if until is not None:
@@ -235,6 +241,7 @@ class Engine:
         whole = output.horizon is not None
         self.executor.run(relation, output.statement, parameters, whole=whole)
         self._write(batch, relation, result_table(output.query), mark=False)
+        self._copy(batch, relation)
         return until
 
     def _emits_until(self, batch: _Batch, output: Output) -> int | None:
@@ -269,25 +276,33 @@ class Engine:
 
     def _compare(self, batch: _Batch, proof: Proof) -> str:
         """How the results of the plan to come differ from those of the one that runs."""
-        relation = f"proof_{proof.query}"
+        relation = proof.relation
         self._step(relation)
         with self._timed(batch, relation):
             self.executor.run(relation, proof.statement)
             self.executor.run("different", differing(self.executor, proof.same_as, relation))
             (row,) = self.executor.rows("different").to_pylist()
+        self._copy(batch, relation)
         return f"{row['n']:,} results of {proof.query} differ" if row["n"] else ""
 
+    def _copy(self, batch: _Batch, relation: str) -> None:
+        """Bring up to date, for the next batch, the states that no statement reads after this."""
+        for operator in self._kept:
+            if self.program.last[operator.state] == relation:
+                copy = partial(self.states.copy, operator.key, operator.relation, batch.number)
+                batch.begun.append(self._begin(copy))
+
     def _settle(self, batch: _Batch) -> None:
-        """Bring what has been computed into what the next batch reads, and into its tables."""
-        left = batch.put_off + [
-            partial(self.states.copy, o.key, o.relation, batch.number) for o in self._kept
-        ]
-        for done in [*batch.begun, *map(self._begin, left)]:
+        """Wait until all that has been computed is in its table, and states are up to date."""
+        for done in [*batch.begun, *map(self._begin, batch.put_off)]:
             done()
 
-    def _begin(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Have something done in a thread, if there are any; what is returned waits for it."""
-        return work if self._pool is None else self._pool.submit(work).result
+    def _begin(self, work: Callable[[], None]) -> Callable[[], object]:
+        """Have something done beside the statements, or at once; what is returned waits for it."""
+        if self._pool is not None:
+            return self._pool.submit(work).result
+        work()
+        return lambda: None
 
     def _commit(self, batch: _Batch, write: _Write) -> None:
         """Bring what has been written into its table."""

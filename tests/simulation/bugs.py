@@ -49,6 +49,13 @@ def a_batch_sees_itself(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def a_state_is_copied_while_it_is_read(patch: pytest.MonkeyPatch) -> None:
+    """It gets a batch's rows as soon as they are computed."""
+    patch.setattr(
+        lower.Program, "last", property(lambda self: {o.state: o.relation for o in self.operators})
+    )
+
+
 def purged_too_early(patch: pytest.MonkeyPatch) -> None:
     """Rows are kept for half of the time."""
     lowered = lower.lower
@@ -298,6 +305,7 @@ MIGRATION_BUGS: tuple[Plant, ...] = (
 BUGS: tuple[Plant, ...] = (
     writes_are_repeated,
     a_batch_sees_itself,
+    a_state_is_copied_while_it_is_read,
     purged_too_early,
     never_purged,
     lateness_is_ignored,

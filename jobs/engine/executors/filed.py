@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from jobs.engine.store import BATCH, File, Store
+from jobs.engine.store import BATCH, UNTIL, File, Store
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,32 @@ class Filed:
                 )
         if whole:
             yield _read(whole)
+
+
+@dataclass
+class Stored:
+    """The files that hold what an operator computed before a batch."""
+
+    location: Path
+    schema: pa.Schema
+    files: list[File]
+    before: int | None
+    """Where an interrupted batch has left rows: the batch before which rows count."""
+
+    @classmethod
+    def of(cls, store: Store, table: str, before: int) -> "Stored":
+        """What a table holds of the batches before that one."""
+        schema = pa.schema([column for column in store.schema(table) if column.name != UNTIL])
+        interrupted = before if store.last_batch(table) >= before else None
+        return cls(location_of(store, table), schema, store.files(table), interrupted)
+
+    def purge(self, cutoff: int) -> None:
+        """Forget the partitions that hold nothing younger."""
+        self.files = [file for file in self.files if file.until is None or file.until > cutoff]
+
+    def refresh(self, files: list[File]) -> None:
+        """These hold the rows, and none that do not count, once a batch is done."""
+        self.files, self.before = list(files), None
 
 
 def _read(paths: list[str], options: str = "") -> str:

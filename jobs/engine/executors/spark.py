@@ -7,7 +7,7 @@ else needs them reads the files back.
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
-from jobs.engine.executors.filed import location_of
+from jobs.engine.executors.filed import Stored, location_of
 from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store, put_partitions
 
 _SETTINGS = {
@@ -44,17 +44,6 @@ _WRITERS = 4
 """Jobs at once: enough to keep the cores busy while one job begins and another ends."""
 
 
-@dataclass
-class _State:
-    """The files that hold what an operator computed before a batch."""
-
-    location: Path
-    schema: StructType
-    before: int | None
-    """Where an interrupted batch has left rows: the batch before which rows count."""
-    files: list[File] = field(default_factory=list)
-
-
 class SparkExecutor:
     """Runs a batch's statements in a session of its own beside the streaming query's.
 
@@ -73,7 +62,7 @@ class SparkExecutor:
         self._cores = cores
         self._name = uuid4().hex
         self._pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="spark-write")
-        self._states: dict[str, _State] = {}
+        self._states: dict[str, Stored] = {}
         self._stale: set[str] = set()
         self._views: dict[str, DataFrame] = {}
         self._computing: set[str] = set()
@@ -118,27 +107,18 @@ class SparkExecutor:
         return future.result
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
-        fields = [field for field in store.schema(table) if field.name != UNTIL]
-        interrupted = before if store.last_batch(table) >= before else None
-        self._states[state] = _State(
-            location_of(store, table),
-            from_arrow_schema(pa.schema(fields)),
-            interrupted,
-            store.files(table),
-        )
+        self._states[state] = Stored.of(store, table, before)
         self._stale.add(state)
 
     def append(self, state: str, relation: str, batch: int) -> None:
         pass
 
     def purge(self, state: str, cutoff: int) -> None:
-        known = self._states[state]
-        known.files = [file for file in known.files if file.until is None or file.until > cutoff]
+        self._states[state].purge(cutoff)
         self._stale.add(state)
 
     def refresh(self, state: str, files: list[File]) -> None:
-        known = self._states[state]
-        known.files, known.before = list(files), None
+        self._states[state].refresh(files)
         self._stale.add(state)
 
     def forget(self, state: str) -> None:
@@ -173,7 +153,7 @@ class SparkExecutor:
         """Make a relation stand for files: a state's, or those that its own write has made."""
         if relation in self._stale:
             known = self._states[relation]
-            rows = self._read(known.location, known.schema, known.files)
+            rows = self._read(known.location, from_arrow_schema(known.schema), known.files)
             if known.before is not None:
                 rows = rows.where(col(BATCH) < known.before)
             self._name_rows(relation, rows)

@@ -25,8 +25,8 @@ from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.duck import connect, in_utc
-from jobs.engine.executors.filed import Filed, Share, location_of, quoted
-from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store, put_partitions
+from jobs.engine.executors.filed import Filed, Share, Stored, location_of, quoted
+from jobs.engine.store import BATCH, DeltaStore, File, Store, put_partitions
 
 SHARED = "@"
 """Ends the name under which a task finds its share of a relation."""
@@ -82,28 +82,13 @@ class _Wanted:
 
 
 @dataclass
-class _State:
-    """The files that hold what an operator computed before a batch."""
-
-    location: Path
-    schema: pa.Schema
-    files: list[File]
-    before: int | None
-
-    @property
-    def rows(self) -> Filed:
-        """As tasks read them."""
-        return Filed.of(self.location, self.files, self.schema, self.before)
-
-
-@dataclass
 class TasksExecutor:
     """Runs a batch's statements in the tasks of a Spark session."""
 
     writes_at_once: ClassVar[bool] = False
 
     session: SparkSession
-    _states: dict[str, _State] = field(default_factory=dict)
+    _states: dict[str, Stored] = field(default_factory=dict)
     _relations: dict[str, _Relation] = field(default_factory=dict)
     _wanted: dict[str, _Wanted] = field(default_factory=dict)
     _free: RLock = field(default_factory=RLock)
@@ -147,21 +132,16 @@ class TasksExecutor:
         return partial(self._written, wanted)
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
-        schema = pa.schema([column for column in store.schema(table) if column.name != UNTIL])
-        interrupted = before if store.last_batch(table) >= before else None
-        location, files = location_of(store, table), store.files(table)
-        self._states[state] = _State(location, schema, files, interrupted)
+        self._states[state] = Stored.of(store, table, before)
 
     def append(self, state: str, relation: str, batch: int) -> None:
         pass
 
     def purge(self, state: str, cutoff: int) -> None:
-        known = self._states[state]
-        known.files = [file for file in known.files if file.until is None or file.until > cutoff]
+        self._states[state].purge(cutoff)
 
     def refresh(self, state: str, files: list[File]) -> None:
-        known = self._states[state]
-        known.files, known.before = list(files), None
+        self._states[state].refresh(files)
 
     def forget(self, state: str) -> None:
         del self._states[state]
@@ -176,7 +156,9 @@ class TasksExecutor:
     # --- who needs what --------------------------------------------------------------------------
 
     def _relation(self, name: str) -> _Relation:
-        return self._states[name].rows if name in self._states else self._relations[name]
+        if (known := self._states.get(name)) is None:
+            return self._relations[name]
+        return Filed.of(known.location, known.files, known.schema, known.before)
 
     def _below(self, name: str) -> dict[str, _Relation]:
         """A relation, or a share of it, and all that it is made of, each after what it reads."""
