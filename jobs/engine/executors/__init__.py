@@ -65,7 +65,7 @@ class Executor(Protocol):
         """
 
     def purge(self, state: str, cutoff: int) -> None:
-        """Forget what the table has dropped."""
+        """Forget the partitions that hold nothing younger: their table is about to drop them."""
 
     def refresh(self, state: str, files: list[File]) -> None:
         """Learn which files hold the rows of a state now."""
