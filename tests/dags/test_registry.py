@@ -1,4 +1,4 @@
-"""Which jobs the DAGs know, whose turn it is, and that parsing them takes no time."""
+"""Which jobs the DAGs know, whose turn it is, and that parsing them imports nothing heavy."""
 
 import os
 import subprocess
@@ -12,15 +12,13 @@ from jobs.services.components import DAGS
 from tests.jobs import small
 
 PARSE = """
-import sys, time
+import sys
 from airflow.dag_processing.dagbag import DagBag
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, Asset, BaseOperator, Param, task
 from airflow.serialization.serialized_objects import DagSerialization
 from airflow.triggers.base import BaseTrigger
-start = time.process_time()
 bag = DagBag(sys.argv[1])
-took = time.process_time() - start
 assert not bag.import_errors, bag.import_errors
 assert set(bag.dags) == {"gather_statistics", "reoptimize", "migrate", "maintain"}, bag.dags
 heavy = {"pyspark", "mlflow", "deltalake", "pandas", "great_expectations", "duckdb", "numba"}
@@ -37,11 +35,10 @@ for dag in bag.dags.values():
 form = bag.dags["migrate"].params
 assert form["dry_run"] is True
 assert form.get_param("query").schema["enum"] == ["small / three", "small / two", "small / counted"]
-print(took)
 """
 
 
-def test_the_dags_import_fast_and_without_what_is_heavy(tmp_path: Path):
+def test_the_dags_import_without_what_is_heavy(tmp_path: Path):
     job = small.job(tmp_path)
     environment = os.environ | {
         "AIRFLOW_HOME": str(tmp_path / "airflow"),
@@ -51,7 +48,6 @@ def test_the_dags_import_fast_and_without_what_is_heavy(tmp_path: Path):
     words = [sys.executable, "-c", PARSE, str(DAGS)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert float(done.stdout.splitlines()[-1]) < 1.0  # all four, and 0.5 s is meant for each
 
 
 @pytest.fixture

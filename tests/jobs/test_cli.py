@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 from typing import Annotated, Any
 
 import pytest
@@ -64,14 +63,8 @@ def midstream(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_help_comes_at_once():
-    """In processor time, as a busy machine makes everyone wait."""
-    before = getrusage(RUSAGE_CHILDREN)
+    """What the program imports before it knows what to do is what everyone waits for."""
     assert "Changes the plan" in midstream("--help").stdout
-    after = getrusage(RUSAGE_CHILDREN)
-    assert after.ru_utime - before.ru_utime < 1  # 0.3 s on an idle machine
-
-
-def test_help_imports_nothing_heavy():
     code = "import sys, jobs.cli; print(*sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"pyspark", "sqlglot", "numba", "numpy", "pandas", "pydantic", "mlflow", "airflow"}

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from shutil import copytree
-from time import process_time
 from typing import Any
 
 import pyarrow as pa
@@ -658,10 +657,3 @@ def test_many_broken_rows_make_one_short_reason(store: StatsStore):
 
 def test_nothing_gathered_nothing_judged(tmp_path: Path):
     assert judge(StatsStore.of(tmp_path)) == []
-
-
-def test_a_window_takes_less_than_three_seconds_of_cpu(store: StatsStore):
-    write(store, LAST, good() | {GROUPS: [{"query": "loads", "groups": 13.0}]})
-    began = process_time()
-    assert len(judge(store)) == 1
-    assert process_time() - began < 3
