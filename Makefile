@@ -22,7 +22,7 @@ demo: $(READY) ## Run a small job and change its plan while it runs
 	$(BIN)/midstream demo
 
 test: $(READY) ## Run every test but the browser's
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup -m "not services and not browser"
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not services and not browser"
 	$(BIN)/pytest -m services
 
 loop: $(READY) ## Run the tests of the whole loop alone, on the real Airflow and MLflow

@@ -1,4 +1,4 @@
-"""What the tests share: one Spark session a run, and quiet libraries."""
+"""What the tests share: one Spark session a process, and quiet libraries."""
 
 import os
 import sys
@@ -24,17 +24,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests that use Spark their mark, and one worker, so that they share one session."""
+    """Give the tests that use Spark their mark."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Start the one Spark session of the run; a test keeps its tables under its own tmp_path."""
+    """Start the one Spark session of this process; a test keeps its tables under its own tmp_path."""
     warehouse = tmp_path_factory.mktemp("warehouse")
     conf = {
         "spark.sql.warehouse.dir": warehouse.as_uri(),

@@ -285,35 +285,37 @@ def the_first_query_decides(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("jobs.engine.microbatch.lower", selfish)
 
 
-MIGRATION_BUGS: tuple[Plant, ...] = (
-    an_aborted_plan_runs,
-    a_restart_forgets_a_hold,
-    a_restart_forgets_how_far_a_fill_was,
-    slices_overlap,
-    a_fill_reads_what_is_younger,
-    a_fill_stops_early,
-    a_part_is_taken_for_the_whole,
-    a_part_is_forgotten,
-    the_first_query_decides,
-    what_an_attempt_left_is_kept,
-    both_plans_run_too_briefly,
-    the_old_plan_puts_out_everything,
-    a_replay_forgets_the_cut_over,
-    a_failing_command_is_ignored,
-)
+MIGRATION_BUGS: Mapping[Plant, int] = {
+    an_aborted_plan_runs: 4,
+    a_restart_forgets_a_hold: 10,
+    a_restart_forgets_how_far_a_fill_was: 6,
+    slices_overlap: 27,
+    a_fill_reads_what_is_younger: 27,
+    a_fill_stops_early: 2,
+    a_part_is_taken_for_the_whole: 7,
+    a_part_is_forgotten: 7,
+    the_first_query_decides: 12,
+    what_an_attempt_left_is_kept: 1,
+    both_plans_run_too_briefly: 13,
+    the_old_plan_puts_out_everything: 15,
+    a_replay_forgets_the_cut_over: 0,
+    a_failing_command_is_ignored: 0,
+}
+"""Bugs of migrations, and a seed that finds each."""
 
-BUGS: tuple[Plant, ...] = (
-    writes_are_repeated,
-    a_batch_sees_itself,
-    a_state_is_copied_while_it_is_read,
-    purged_too_early,
-    never_purged,
-    lateness_is_ignored,
-    the_fastest_stream_leads,
-    idle_streams_hold_everything_up,
-    both_sides_count_what_is_new,
-    no_side_counts_what_is_new,
-    windows_close_too_early,
-    a_replay_decides_anew,
-    a_merged_file_stays,
-)
+BUGS: Mapping[Plant, int] = {
+    writes_are_repeated: 2,
+    a_batch_sees_itself: 18,
+    a_state_is_copied_while_it_is_read: 0,
+    purged_too_early: 6,
+    never_purged: 6,
+    lateness_is_ignored: 1,
+    the_fastest_stream_leads: 1,
+    idle_streams_hold_everything_up: 15,
+    both_sides_count_what_is_new: 6,
+    no_side_counts_what_is_new: 6,
+    windows_close_too_early: 15,
+    a_replay_decides_anew: 18,
+    a_merged_file_stays: 0,
+}
+"""The others, likewise."""
