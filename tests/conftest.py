@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Start the one Spark session of this process; a test keeps its tables under its own tmp_path."""
+    """Start this process's one Spark session; a test keeps its tables under its own tmp_path."""
     warehouse = tmp_path_factory.mktemp("warehouse")
     conf = {
         "spark.sql.warehouse.dir": warehouse.as_uri(),

@@ -350,13 +350,13 @@ class Engine:
         """Make the batch part of the states, and forget what nobody needs any more."""
         for operator in self._kept:
             self.states.add(operator.key, batch.written[table_of(operator.key)])
-        self._purge(batch.watermark)
+        self._purge(batch.watermark, again=not batch.fresh)
         self.executor.release()
 
-    def _purge(self, watermark: int | None) -> None:
+    def _purge(self, watermark: int | None, *, again: bool = False) -> None:
         for operator in self._kept:
             if watermark is not None and operator.key in self.states.files:
-                self.states.purge(operator.key, watermark - operator.retention)
+                self.states.purge(operator.key, watermark - operator.retention, again=again)
 
     @property
     def _kept(self) -> list[Operator]:

@@ -45,26 +45,32 @@ class States:
         self.files[key].extend(files)
         self.executor.refresh(relation_of(key), self.files[key])
 
-    def purge(self, key: str, cutoff: int) -> None:
+    def purge(self, key: str, cutoff: int, *, again: bool = False) -> None:
         """Forget the partitions that hold nothing younger than the cutoff, if there are any.
 
-        The table has them until its next commit, so that they take none of their own.
+        The table has them until its next commit, so that they take none of their own.  Of a batch
+        that was done `again`, rows may have been copied whose files were forgotten before.
         """
-        known = len(self.files[key])
         self._cutoffs[key] = max(cutoff, self._cutoffs.get(key, ALWAYS))
-        self._sort(key, [*self._overdue.get(key, ()), *self.files[key]])
-        if len(self.files[key]) < known:
+        if again:
             self.executor.purge(relation_of(key), cutoff)
+        self._sort(key, [*self._overdue.get(key, ()), *self.files[key]])
 
     def overdue(self, table: str) -> list[File]:
         """What a table still holds though nobody needs it: whoever asks drops it."""
         return self._overdue.pop(table.removeprefix(_KIND), [])
 
     def _sort(self, key: str, files: list[File]) -> None:
-        """Into those that may still be needed and those that are overdue."""
+        """Into those that may still be needed and those that are overdue, the copy's rows too."""
         cutoff = self._cutoffs.get(key, ALWAYS)
-        self.files[key] = [f for f in files if f.until is None or f.until > cutoff]
-        self._overdue[key] = [f for f in files if f.until is not None and f.until <= cutoff]
+
+        def overdue(file: File) -> bool:
+            return file.until is not None and file.until <= cutoff
+
+        if any(map(overdue, self.files[key])):
+            self.executor.purge(relation_of(key), cutoff)
+        self.files[key] = [file for file in files if not overdue(file)]
+        self._overdue[key] = [file for file in files if overdue(file)]
 
     def compact(self, key: str, most: int = 1) -> bool:
         """Merge the files of the partitions that have more than so many; whether there were any."""

@@ -6,6 +6,7 @@ kept; of two states over the same inputs, what was applied to each says what is 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from optimizer.explain import duration
 from optimizer.identity import identity, retention, stateful
@@ -180,7 +181,7 @@ class _Matcher:
                 f"the state of {called} is kept for {duration(have)} only, "
                 f"the new plan needs {duration(need)}; {ELSE}"
             )
-        if owner not in (None, self.context.query):
+        if owner is not None and (owner != self.context.query or key in self._below_shared):
             raise Refused(
                 f"the state of {called} still holds only what the query {owner} needs of it; {ELSE}"
             )
@@ -190,6 +191,17 @@ class _Matcher:
                 f"the state of {called} still holds only what another input needs; {ELSE}"
             )
 
+    @cached_property
+    def _below_shared(self) -> frozenset[str]:
+        """States of the new plan that are read to maintain one which others read as well."""
+        shared = (
+            node
+            for key, nodes in self.after.nodes.items()
+            if key in self.context.available or len(nodes) > 1
+            for node in nodes
+        )
+        return frozenset(identity(below).key for node in shared for below in stateful(node))
+
     # --- making states ---------------------------------------------------------------------------
 
     def _fill(self, key: str) -> Fill:
@@ -197,13 +209,14 @@ class _Matcher:
         found = list(self.recipes(key))
         recipes = sorted((one for one in found if isinstance(one, Recipe)), key=_effort)
         made = [self._as_fill(key, one) for one in recipes]
+        for_all = len(self.after.nodes[key]) > 1 or key in self._below_shared
         for fill in made:
-            if len(self.after.nodes[key]) == 1 or not fill.partial:
+            if not (for_all and fill.partial):
                 if fill.partial:
                     self.partial.add(key)
                 return fill
         if made:
-            why = "it would hold only what one of the inputs that share it needs"
+            why = "it would lack rows that others need of it, or of what is made of it"
         else:
             why = next(one for one in found if isinstance(one, str))
         called = name(self.after.nodes[key][0])

@@ -10,12 +10,14 @@ from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.ingest import Ingest
 from jobs.engine.lower import lower
 from jobs.engine.microbatch import Engine, Job
+from jobs.engine.progress import PROGRESS
 from jobs.engine.requests import POSTPONE, Request, ask, told
 from jobs.engine.store import DeltaStore, MemoryStore
 from optimizer.identity import identity
 from optimizer.plan import Combine, GroupBy, build, parse, to_json, walk
 from optimizer.query import RESULT, WINDOW_END, Aggregate, ColumnRef, Expression
-from tests.optimizer.builders import between, counts, joined, ref, stream, total
+from tests.optimizer.builders import between, counts, joined, ref, stream, total, where
+from tests.optimizer.migration.by_hand import above, join, leaf, plan
 from tests.simulation.case import Row, relation
 from tests.simulation.faults import Crash
 
@@ -130,6 +132,50 @@ def test_files_with_other_orders_of_columns_merge():
     store.commit("state/s", files, 0)
     store.merge("state/s", files)
     assert store.load("state/s").to_pylist() == 2 * [{"x": 1, "y": 2}]
+
+
+def test_a_state_of_two_queries_is_not_maintained_from_a_part():
+    """The first query's (a b) has come to hold a's high tuples only, where it needs no others."""
+    edges = [("a", "b"), ("b", "c"), ("c", "d")]
+    picky, plain = joined("abcd", edges, selects=[where("a.v")]), joined("abcd", edges)
+    a, b, c, d = (leaf(picky, alias) for alias in "abcd")
+    high = leaf(picky, "a", where("a.v"))
+    before = join(picky, join(picky, join(picky, high, b), c), d)
+    after = above(join(picky, join(picky, join(picky, a, b), c), d), where("a.v"))
+    other = join(plain, join(plain, a, join(plain, b, c)), d)
+    plans = {"picky": plan(picky, before), "plain": plan(plain, other)}
+    store = MemoryStore()
+    engine = _engine(store, plans=plans)
+    coming = to_json(plan(picky, after).root)
+    for number, names in enumerate(["ab", "", "c", "d"]):
+        if number == 1:
+            ask(store, Request("m", 0, query="picky", plan=coming, strategy="moving-state"))
+        engine.run(number, _at(names, number) | dict.fromkeys(set("abcd") - set(names), _rows([])))
+    assert [event.phase for event in told(store)][-1] == "done"
+    assert store.load("out/plain").num_rows == 1
+
+
+def test_what_is_overdue_when_it_is_written_leaves_the_copy_though_the_process_died():
+    """The next process finds it in the table, forgets its file, and computes it once more."""
+    store = MemoryStore()
+
+    def die_in_the_last_batch(event: str) -> None:
+        if event == "progress" and store.last_batch(PROGRESS) == 1:
+            raise Crash(event)
+
+    limits = between("abc", {("a", "b"): (0, 9), ("b", "c"): (-9, -5)})
+    plans = {"q": build(joined("abc", [("a", "b"), ("b", "c")], limits), parse("((a b) c)"))}
+    first = _engine(store, plans=plans, step=die_in_the_last_batch)
+    first.run(0, _at("abc", 0))
+    first.run(1, _at("abc", 8))
+    last = _at("b", 9) | dict.fromkeys("ac", _rows([]))
+    with pytest.raises(Crash):
+        first.run(2, last)
+    second = _engine(store, plans=plans)
+    second.run(2, last)
+    kept = {operator.key: operator.state for operator in second.program.operators}
+    copied = {key: second.executor.count(state) for key, state in kept.items()}
+    assert copied == {key: second.states.rows(key) for key in kept}
 
 
 def _engine(store, query=None, plans=None, **options):

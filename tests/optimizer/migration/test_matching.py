@@ -188,8 +188,8 @@ def test_inputs_that_share_a_state_need_it_whole():
     old = plan(query, join(query, leaf(query, "x", high), leaf(query, "y", keep="y.k y.ts y.v"), z))
     new = plan(query, above(join(query, leaf(query, "x"), leaf(query, "y"), z), high))
     assert refused(old, new) == (
-        "the state of x cannot be made: it would hold only what one of the inputs that share it "
-        "needs; parallel-track can do it"
+        "the state of x cannot be made: it would lack rows that others need of it, or of what is "
+        "made of it; parallel-track can do it"
     )
 
 
@@ -248,6 +248,28 @@ def test_nor_if_it_is_a_part_only():
     assert refused(OLD, NEW, made) == (
         "the state of (b c) still holds only what the query other needs of it; "
         "parallel-track can do it"
+    )
+
+
+def test_what_maintains_a_state_of_others_holds_all_that_they_need():
+    """Another query shares (a b c), of all a: a state of the high ones will not do below it."""
+    query = joined("abcd", [("a", "b"), ("b", "c"), ("c", "d")], selects=[HIGH])
+    b, c, d = (leaf(query, alias) for alias in "bcd")
+    low, all_a = leaf(query, "a", HIGH), leaf(query, "a")
+    old = plan(query, join(query, join(query, join(query, low, b), c), d))
+    abc = join(query, join(query, all_a, b), c)
+    new = plan(query, above(join(query, abc, d), HIGH))
+    assert found(old, new)[1] == "derive (a b) in part from (a b)"
+    others = {key(node): 10_000_000 for node in (all_a, abc)}
+    assert found(old, new, Context(others)) == ["join (a b) from a, b"]
+    del others[key(all_a)]
+    assert refused(old, new, Context(others)) == (
+        "the state of a cannot be made: it would lack rows that others need of it, or of what is "
+        "made of it; parallel-track can do it"
+    )
+    made = Context({key(abc): 10_000_000}, {key(all_a): "q"}, "q")
+    assert refused(plan(query, above(join(query, all_a, b, c, d), HIGH)), new, made).startswith(
+        "the state of a still holds only what the query q needs of it"
     )
 
 
