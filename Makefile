@@ -21,12 +21,13 @@ setup: $(READY) ## Install everything into .venv, run nothing
 demo: $(READY) ## Run a small job and change its plan while it runs
 	$(BIN)/midstream demo
 
-test: $(READY) ## Run every test but the browser's
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not services and not browser"
+test: $(READY) ## Run every test but the browser's and the demo's
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+		-m "not services and not browser and not demo"
 	$(BIN)/pytest -m services
 
-loop: $(READY) ## Run the tests of the whole loop alone, on the real Airflow and MLflow
-	$(BIN)/pytest -m services
+loop: $(READY) ## Run the tests of the whole loop alone, on the real Airflow and MLflow, and the demo's
+	$(BIN)/pytest -m "services or demo"
 
 screens: $(READY) ## Use the pages as on-call does, in Debian's Chromium, and keep docs/screens
 	MIDSTREAM_SCREENS=docs/screens $(BIN)/pytest tests/dags/test_browser.py --basetemp=/tmp/midstream
@@ -36,7 +37,7 @@ check: $(READY) ## Lint, types, import contracts and the tests that need no Spar
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m "not spark and not services and not browser"
+	$(BIN)/pytest -q -m "not spark and not services and not browser and not demo"
 
 plans: $(READY) ## Write the golden plans of tests/plans again
 	$(BIN)/python -m tests.plans

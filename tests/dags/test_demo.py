@@ -10,7 +10,7 @@ from jobs.services import manage
 from jobs.services.home import Home
 from tests.dags.services import MIDSTREAM
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.demo
 
 
 def test_the_demo_ends_as_it_should(tmp_path: Path):

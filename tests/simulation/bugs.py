@@ -285,6 +285,21 @@ def the_first_query_decides(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("jobs.engine.microbatch.lower", selfish)
 
 
+def a_part_maintains_what_others_share(patch: pytest.MonkeyPatch) -> None:
+    """What a state of two queries is made from is filled with what one of them needs."""
+    patch.setattr("optimizer.migration.matching._Matcher._below_shared", frozenset())
+
+
+def a_replay_copies_what_is_overdue(patch: pytest.MonkeyPatch) -> None:
+    """What a repeated batch computes stays in memory though its file has been forgotten."""
+    purge = States.purge
+
+    def once(self: States, key: str, cutoff: int, *, again: bool = False) -> None:
+        purge(self, key, cutoff)
+
+    patch.setattr(States, "purge", once)
+
+
 MIGRATION_BUGS: Mapping[Plant, int] = {
     an_aborted_plan_runs: 4,
     a_restart_forgets_a_hold: 10,
@@ -300,6 +315,8 @@ MIGRATION_BUGS: Mapping[Plant, int] = {
     the_old_plan_puts_out_everything: 15,
     a_replay_forgets_the_cut_over: 0,
     a_failing_command_is_ignored: 0,
+    a_part_maintains_what_others_share: 2747,
+    a_replay_copies_what_is_overdue: 2716,
 }
 """Bugs of migrations, and a seed that finds each."""
 
