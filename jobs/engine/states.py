@@ -52,22 +52,20 @@ class States:
         that was done `again`, rows may have been copied whose files were forgotten before.
         """
         self._cutoffs[key] = max(cutoff, self._cutoffs.get(key, ALWAYS))
-        if again:
-            self.executor.purge(relation_of(key), cutoff)
-        self._sort(key, [*self._overdue.get(key, ()), *self.files[key]])
+        self._sort(key, [*self._overdue.get(key, ()), *self.files[key]], again=again)
 
     def overdue(self, table: str) -> list[File]:
         """What a table still holds though nobody needs it: whoever asks drops it."""
         return self._overdue.pop(table.removeprefix(_KIND), [])
 
-    def _sort(self, key: str, files: list[File]) -> None:
+    def _sort(self, key: str, files: list[File], *, again: bool = False) -> None:
         """Into those that may still be needed and those that are overdue, the copy's rows too."""
         cutoff = self._cutoffs.get(key, ALWAYS)
 
         def overdue(file: File) -> bool:
             return file.until is not None and file.until <= cutoff
 
-        if any(map(overdue, self.files[key])):
+        if again or any(map(overdue, self.files[key])):
             self.executor.purge(relation_of(key), cutoff)
         self.files[key] = [file for file in files if not overdue(file)]
         self._overdue[key] = [file for file in files if overdue(file)]

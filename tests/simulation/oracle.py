@@ -213,9 +213,13 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 def bag(rows: pa.Table, names: Sequence[str]) -> Bag:
     """Rows as a multiset of tuples, times in microseconds."""
-    columns = [rows.column(name) for name in names]
-    plain = [
-        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-        for column in columns
-    ]
-    return Counter(zip(*(column.to_pylist() for column in plain), strict=True))
+    columns = in_micros(rows.select(names)).columns
+    return Counter(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def in_micros(rows: pa.Table) -> pa.Table:
+    """Times as numbers, which compare and add quickly."""
+    for at, column in enumerate(rows.schema):
+        if pa.types.is_timestamp(column.type):
+            rows = rows.set_column(at, column.name, rows.column(at).cast(pa.int64()))
+    return rows

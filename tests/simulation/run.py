@@ -326,7 +326,7 @@ def _overdue(
         return
     for table, (node, keep) in _kept(case, store).items():
         needed_from = _needed_from(node)
-        for row in _in_micros(store.load(table)).to_pylist() if store.exists(table) else ():
+        for row in oracle.in_micros(store.load(table)).to_pylist() if store.exists(table) else ():
             if any((table, row[UNTIL]) in filled for filled in store.filled):
                 continue
             time = needed_from(row)
@@ -371,14 +371,6 @@ def _states(plan: Plan) -> Iterator[tuple[Node, int]]:
             for part in node.parts:
                 others = [alias for alias in aliases if alias not in part.aliases]
                 yield part, max(0, *(bounds[o, a] for a in part.aliases for o in others))
-
-
-def _in_micros(rows: pa.Table) -> pa.Table:
-    """Times as numbers, which compare and add quickly."""
-    for at, column in enumerate(rows.schema):
-        if pa.types.is_timestamp(column.type):
-            rows = rows.set_column(at, column.name, rows.column(at).cast(pa.int64()))
-    return rows
 
 
 def _needed_from(node: Node) -> Callable[[Mapping[str, int]], int]:

@@ -98,7 +98,7 @@ def test_a_state_that_both_plans_share_is_kept_for_either():
     for number, (names, time) in enumerate(times):
         if number == 2:
             ask(store, Request("m", 0, query="wide", plan=coming, strategy="parallel-track"))
-        engine.run(number, _at(names, time) | dict.fromkeys(set("abc") - set(names), _rows([])))
+        engine.run(number, _at(names, time, of="abc"))
     assert [event.phase for event in told(store)][-1] == "done"
     assert store.load("out/wide").num_rows == 10
 
@@ -150,7 +150,7 @@ def test_a_state_of_two_queries_is_not_maintained_from_a_part():
     for number, names in enumerate(["ab", "", "c", "d"]):
         if number == 1:
             ask(store, Request("m", 0, query="picky", plan=coming, strategy="moving-state"))
-        engine.run(number, _at(names, number) | dict.fromkeys(set("abcd") - set(names), _rows([])))
+        engine.run(number, _at(names, number, of="abcd"))
     assert [event.phase for event in told(store)][-1] == "done"
     assert store.load("out/plain").num_rows == 1
 
@@ -168,7 +168,7 @@ def test_what_is_overdue_when_it_is_written_leaves_the_copy_though_the_process_d
     first = _engine(store, plans=plans, step=die_in_the_last_batch)
     first.run(0, _at("abc", 0))
     first.run(1, _at("abc", 8))
-    last = _at("b", 9) | dict.fromkeys("ac", _rows([]))
+    last = _at("b", 9, of="abc")
     with pytest.raises(Crash):
         first.run(2, last)
     second = _engine(store, plans=plans)
@@ -192,9 +192,10 @@ def _input(rows):
     return {name: relation(stream(name, "k", "v", "w"), made) for name in "ab"}
 
 
-def _at(names, time):
-    """A tuple of each stream at that second."""
-    return {name: _rows([Row((0, time, 0, time * SECOND))], name) for name in names}
+def _at(names, time, of=""):
+    """A tuple of each of these streams at that second, and none of the others."""
+    row = Row((0, time, 0, time * SECOND))
+    return {name: _rows([row] if name in names else [], name) for name in of or names}
 
 
 def _rows(rows, name="a"):
