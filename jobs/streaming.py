@@ -64,6 +64,10 @@ SETTINGS: dict[str, str | int] = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
+    # Without this there is a checksum beside each file, and a `chmod` for both instead of for one.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # What `united` filters by `false` is not scanned; Spark's reason not to are stateful operators.
+    "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": "true",
 }
 """Of the session that runs a streaming query."""
 

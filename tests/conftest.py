@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import jobs  # noqa: F401  # switches telemetry off before any library reads the switches
 from jobs.spark import DRIVER_JVM, QUICK_JVM, session
+from jobs.streaming import SETTINGS
 
 # PySpark ends a process whose main module has no file: it takes it for a run of its doctests.
 # So are the workers that share out these tests, once Great Expectations looks for Spark Connect.
@@ -32,9 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Start this process's one Spark session; a test keeps its tables under its own tmp_path."""
+    """Start this process's one Spark session, set as a job's; tables go under a test's tmp_path."""
     warehouse = tmp_path_factory.mktemp("warehouse")
-    conf = {
+    conf = SETTINGS | {
         "spark.sql.warehouse.dir": warehouse.as_uri(),
         # Tests warm up more than they compute: the quick compiler alone saves a quarter.
         "spark.driver.extraJavaOptions": f"{DRIVER_JVM} {QUICK_JVM}",

@@ -111,13 +111,13 @@ def lying(
 def united(spark: SparkSession, inlets: Sequence[Inlet]) -> DataFrame:
     """One query over all streams: a column for each, null in the rows of the others.
 
-    Of streams that are read from where they lie it has no columns.
+    Of streams that are read from where they lie it has neither columns nor rows: Spark only finds
+    out which files a batch takes.
     """
     frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in inlets}
     if straight(inlets):
-        return reduce(
-            DataFrame.unionAll, (frame.selectExpr(f"0 AS {TAG}") for frame in frames.values())
-        )
+        nothing = (frame.selectExpr(f"0 AS {TAG}").where("false") for frame in frames.values())
+        return reduce(DataFrame.unionAll, nothing)
     types = {name: frame.schema.simpleString() for name, frame in frames.items()}
 
     def tagged(name: str) -> DataFrame:

@@ -107,9 +107,16 @@ def _outcome(engine: str, workload: Workload, directory: Path) -> dict[str, Any]
         return {"failed": f"not done after {PATIENCE} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
-        return {"failed": (done.stderr.strip() or "said nothing").splitlines()[-1]}
+        return {"failed": _complaint(done.stderr)}
     outcome: dict[str, Any] = loads(lines[-1].removeprefix("RESULT "))
     return outcome
+
+
+def _complaint(said: str) -> str:
+    """The last line that names an error; Spark puts whole plans below it."""
+    lines = said.strip().splitlines() or ["said nothing"]
+    named = [line for line in lines if "Exception: " in line or "Error: " in line]
+    return (named or lines)[-1].strip()[:200]
 
 
 def _brief(outcome: Mapping[str, Any]) -> str:
