@@ -268,7 +268,7 @@ class Job(Model):
     """A running Spark application, as its file describes it."""
 
     job: JobName = Field(description="the job's name, such as airline")
-    engine: Literal["spark", "spark-duckdb", "duckdb"] = "spark"
+    engine: Literal["spark", "spark-duckdb", "duckdb"] = "spark-duckdb"
     storage: Location
     trigger: PositiveDuration = timedelta(seconds=10)
     streams: Annotated[Mapping[StreamName, StreamSpec], Field(min_length=1)] = Field(

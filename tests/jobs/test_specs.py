@@ -85,7 +85,7 @@ def test_example_queries():
 
 def test_defaults(tmp_path: Path):
     small = job(tmp_path, SMALL)
-    assert small.engine == "spark"
+    assert small.engine == "spark-duckdb"
     assert small.storage == str(tmp_path / ".midstream/small")
     assert small.sink("pairs") == str(tmp_path / ".midstream/small/out/pairs")
     assert small.trigger == timedelta(seconds=10)

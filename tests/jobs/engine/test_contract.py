@@ -91,7 +91,7 @@ def in_files(directory: Path) -> Callable[[pa.Table], Filed]:
 
 @pytest.mark.parametrize(
     ("engine", "case"),
-    [*product(["spark"], CASES), *product(["spark-duckdb"], CASES[::5])],
+    list(product(["spark", "spark-duckdb"], CASES)),
     ids=lambda value: getattr(value, "name", value),
 )
 def test_spark(engine: str, case: Case, spark: SparkSession, tmp_path: Path):
