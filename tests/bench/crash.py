@@ -73,6 +73,11 @@ class Outcome:
     """Tables of states that nobody needs."""
 
     @property
+    def kills(self) -> int:
+        """How often a process was killed, wherever that was."""
+        return sum(self.killed.values())
+
+    @property
     def clean(self) -> bool:
         """Not a row is lost, repeated or wrong, and nothing is left lying about."""
         return not (self.missing or self.duplicate or self.wrong or self.orphans)
@@ -98,7 +103,7 @@ def crash(
     figures: dict[str, Any] = {
         "engine": engine,
         "runs": outcome.runs,
-        "killed": sum(outcome.killed.values()),
+        "killed": outcome.kills,
         "at": dict(sorted(outcome.killed.items())),
         "results": outcome.results,
         "missing": outcome.missing,
@@ -130,7 +135,7 @@ def crashes(
     chosen = random.Random(seed)
     outcome = Outcome()
     storage = 0
-    while sum(outcome.killed.values()) < runs:
+    while outcome.kills < runs:
         place = directory / str(storage)
         place.mkdir()
         job = small.job(place, engine=engine)
@@ -138,10 +143,11 @@ def crashes(
             _change(job, chosen, outcome, files)
         else:
             small.write(place, range(files))
-            for _ in range(min(LIVES, runs - sum(outcome.killed.values()))):
+            for _ in range(min(LIVES, runs - outcome.kills)):
                 if not _life(job, chosen, outcome, POINTS):
                     break
         _finish(job, outcome)
+        typer.echo(f"killed {outcome.kills} of {runs} times, {outcome.results:,} results", err=True)
         storage += 1
     return outcome
 
