@@ -97,7 +97,7 @@ def _airflow(home: Home) -> dict[str, str]:
         "API__SECRET_KEY": keys["session"],
         "API_AUTH__JWT_SECRET": keys["jwt"],
         # SQLite has one writer: on a busy machine the others wait longer than its five seconds.
-        "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home.airflow / 'airflow.db'}?timeout=60",
+        "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home.database}?timeout=60",
         "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 5,
         "DAG_PROCESSOR__PARSING_PROCESSES": 1,
         "DAG_PROCESSOR__REFRESH_INTERVAL": 10,

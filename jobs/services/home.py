@@ -57,8 +57,13 @@ class Home:
 
     @property
     def airflow(self) -> Path:
-        """Airflow's database."""
+        """Airflow's own directory."""
         return self.root / "airflow"
+
+    @property
+    def database(self) -> Path:
+        """What Airflow's processes share."""
+        return self.airflow / "airflow.db"
 
     @property
     def mlflow(self) -> Path:

@@ -8,10 +8,11 @@ itself be killed, the kernel tells the components to end.
 import ctypes
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Container, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -205,10 +206,15 @@ def say(text: str) -> None:
 
 
 def prepare(home: Home) -> None:
-    """Airflow's database as its version wants it."""
+    """Airflow's database as its version wants it, and so that its processes do not wait in line."""
     mark = home.airflow / "migrated"
-    if mark.exists() and mark.read_text() == version("apache-airflow"):
-        return
+    if not mark.exists() or mark.read_text() != version("apache-airflow"):
+        _migrate(home)
+        mark.write_text(version("apache-airflow"))
+    write_ahead(home.database)
+
+
+def _migrate(home: Home) -> None:
     say("making Airflow's database")
     step = migrate_database(home)
     with home.log(step.name).open("ab") as output:
@@ -216,7 +222,12 @@ def prepare(home: Home) -> None:
             step.command, env=dict(step.environment), stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, check=True, preexec_fn=_end_with_parent,
         )  # fmt: skip
-    mark.write_text(version("apache-airflow"))
+
+
+def write_ahead(database: Path) -> None:
+    """Whoever reads keeps nobody from writing from now on: SQLite remembers it in the file."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
 def main(root: Path) -> None:

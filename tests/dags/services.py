@@ -20,6 +20,9 @@ MIDSTREAM = str(Path(sys.executable).parent / "midstream")
 
 ENDED = ("success", "failed")
 
+PATIENCE = 90
+"""Seconds to wait for an answer: longer than Airflow waits for its database before it says no."""
+
 
 def midstream(*words: str, codes: tuple[int, ...] = (0,)) -> Any:
     """A command's JSON."""
@@ -156,7 +159,7 @@ def _send(method: str, url: str, body: Any, headers: Mapping[str, str]) -> tuple
     content = None if body is None else json.dumps(body).encode()
     request = Request(url, content, dict(headers), method=method)  # ours, http
     try:
-        with DIRECT.open(request, timeout=60) as answer:
+        with DIRECT.open(request, timeout=PATIENCE) as answer:
             return answer.status, json.loads(answer.read() or b"null")
     except HTTPError as error:
         return error.code, error.read().decode()

@@ -5,10 +5,12 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
@@ -23,7 +25,7 @@ from jobs.errors import InputError, RefusedError
 from jobs.services import manage
 from jobs.services.components import Component, components
 from jobs.services.home import Home, Settings
-from jobs.services.supervisor import LONGEST, Child, below
+from jobs.services.supervisor import LONGEST, Child, below, write_ahead
 from jobs.tracking.server import Gate, looks
 from tests.jobs import small
 
@@ -362,3 +364,20 @@ def test_what_changes_something_does_not_pass_as_a_look():
     assert looks("POST", "/ajax-api/2.0/mlflow/metrics/get-history-bulk-interval")
     assert not looks("POST", "/api/2.0/mlflow/runs/search/delete")
     assert not looks("PATCH", SEARCH)
+
+
+def test_who_reads_keeps_nobody_from_writing(tmp_path: Path):
+    database = tmp_path / "airflow.db"
+    with closing(sqlite3.connect(database, timeout=0)) as writer:
+        writer.execute("CREATE TABLE runs AS SELECT 1 AS id UNION ALL SELECT 2")
+        writer.commit()
+    write_ahead(database)
+    with (
+        closing(sqlite3.connect(database, timeout=0)) as reader,
+        closing(sqlite3.connect(database, timeout=0)) as writer,
+    ):
+        rows = reader.execute("SELECT id FROM runs")
+        assert rows.fetchone() == (1,)
+        writer.execute("INSERT INTO runs VALUES (3)")
+        writer.commit()
+        assert rows.fetchall() == [(2,)]
