@@ -242,7 +242,8 @@ class _Matcher:
         """From the old plan's state over the same inputs (Zhu 13.3.2), or why not.
 
         A column that the old plan dropped is padded unless a select that the new plan has yet to
-        apply reads it: the rows have passed that select, but would not pass it again.
+        apply reads it: the rows have passed that select, but would not pass it again.  Nor would
+        those that were padded before.
         """
         source = self._over(target.aliases)
         if source is None:
@@ -260,8 +261,13 @@ class _Matcher:
         lacking = set(columns) - set(source.columns)
         later = [p for p in self.query.predicates if p not in asked or p not in applied]
         read = {c for p in later for c in p.expression.columns} | self.query.needed(target.aliases)
-        if traps := lacking & read:
-            return f"the running plan has dropped {min(traps)}, which is yet to be selected on"
+        gone = {
+            "the running plan has": frozenset(lacking),
+            "a plan before may have": self._perhaps_padded(source),
+        }
+        for who, dropped in gone.items():
+            if traps := dropped & read:
+                return f"{who} dropped {min(traps)}, which is yet to be selected on"
         return Recipe(
             how,
             target,
@@ -270,6 +276,17 @@ class _Matcher:
             tuple(sorted(lacking)),
             self._ordered(applied - asked),
         )
+
+    def _perhaps_padded(self, source: Node) -> frozenset[ColumnRef]:
+        """Columns that nothing above reads any more: NULL may stand for them in older rows.
+
+        A state that is partial does not say why it is.
+        """
+        if identity(source).key not in self.partial:
+            return frozenset()
+        above = [p for p in self.query.predicates if p not in _applied(source)]
+        read = {c for p in above for c in p.expression.columns} | self.query.needed(source.aliases)
+        return frozenset(source.columns) - read
 
     def _over(self, aliases: frozenset[str]) -> Node | None:
         nodes = (node for same in self.before.nodes.values() for node in same)

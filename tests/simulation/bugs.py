@@ -290,6 +290,11 @@ def a_part_maintains_what_others_share(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("optimizer.migration.matching._Matcher._below_shared", frozenset())
 
 
+def what_was_dropped_once_is_selected_on(patch: pytest.MonkeyPatch) -> None:
+    """A column is taken to be there as soon as a plan keeps it, though older rows have NULL."""
+    patch.setattr("optimizer.migration.matching._Matcher._perhaps_padded", lambda *_: frozenset())
+
+
 def a_replay_copies_what_is_overdue(patch: pytest.MonkeyPatch) -> None:
     """What a repeated batch computes stays in memory though its file has been forgotten."""
     purge = States.purge
@@ -317,6 +322,7 @@ MIGRATION_BUGS: Mapping[Plant, int] = {
     a_failing_command_is_ignored: 0,
     a_part_maintains_what_others_share: 2747,
     a_replay_copies_what_is_overdue: 2716,
+    what_was_dropped_once_is_selected_on: 5399,
 }
 """Bugs of migrations, and a seed that finds each."""
 

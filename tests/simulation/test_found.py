@@ -155,6 +155,26 @@ def test_a_state_of_two_queries_is_not_maintained_from_a_part():
     assert store.load("out/plain").num_rows == 1
 
 
+def test_a_column_that_was_dropped_once_is_not_selected_on_before_it_is_there_again():
+    """The first change brings a.w back, as NULL in older rows; the second selects on it above."""
+    query = joined("ab", [("a", "b")], selects=[where("a.w", "= 0")])
+    b, low = leaf(query, "b"), where("a.w", "= 0")
+    first = join(query, leaf(query, "a", low, keep="a.k a.ts a.v"), b)
+    wide = join(query, leaf(query, "a", low), b)
+    above_all = above(join(query, leaf(query, "a"), b), low)
+    store = MemoryStore()
+    engine = _engine(store, plans={"q": plan(query, first)})
+    engine.run(0, _at("a", 0, of="ab"))
+    for number, top in enumerate([wide, above_all], start=1):
+        coming = to_json(plan(query, top).root)
+        ask(store, Request(f"m{number}", 0, query="q", plan=coming, strategy="moving-state"))
+        engine.run(number, _at("", number, of="ab"))
+    engine.run(3, _at("b", 3, of="ab"))
+    ends = {event.id: event.phase for event in told(store)}
+    assert ends == {"m1": "done", "m2": "refused"}
+    assert store.load("out/q").num_rows == 1
+
+
 def test_what_is_overdue_when_it_is_written_leaves_the_copy_though_the_process_died():
     """The next process finds it in the table, forgets its file, and computes it once more."""
     store = MemoryStore()

@@ -114,6 +114,22 @@ def test_a_select_cannot_be_pulled_above_a_column_that_is_gone():
     )
 
 
+def test_a_select_cannot_be_pulled_above_a_column_that_was_gone():
+    """Since it is back, but older rows still have NULL for it."""
+    b, c, wide = leaf(UNREAD, "b"), leaf(UNREAD, "c"), leaf(UNREAD, "a", where("a.w"))
+    first = plan(UNREAD, join(UNREAD, DROPPED, b, c))
+    second = plan(UNREAD, join(UNREAD, wide, b, c))
+    third = plan(UNREAD, above(join(UNREAD, leaf(UNREAD, "a"), b, c), where("a.w")))
+    assert found(first, second) == ["derive a in part from a"]
+    older = Context(partial={key(wide): "q"}, query="q")
+    assert refused(second, third, older) == (
+        "the state of a cannot be made: a plan before may have dropped a.w, "
+        "which is yet to be selected on; parallel-track can do it"
+    )
+    assert found(second, third) == ["derive a in part from a"]
+    assert found(second, first, older) == ["derive a in part from a"]
+
+
 def test_deriving_goes_before_joining():
     """(a b) could be joined again, but is there, only wider."""
     a, b, c = (leaf(UNREAD, alias) for alias in "abc")
