@@ -55,9 +55,9 @@ class Filler:
         at, rows, last = self.filled(m), self._rows(m), _is_last(m)
         while more := self.pace.next(rows[at:], first=at == 0, last=last):
             began = self.timer()
-            self._fill_slices(m, plans, at, at + more)
+            table = self._fill_slices(m, plans, at, at + more)
             took = self.timer() - began
-            self.pace.filled(sum(rows[at : at + more]), took, first=at == 0)
+            self.pace.filled(sum(rows[at : at + more]), took, first=at == 0, table=table)
             at += more
 
     def lacks(self, m: Migration) -> bool:
@@ -83,32 +83,40 @@ class Filler:
             rows[file.until] += file.rows
         return [rows[end] for end in m.slices or ()]
 
-    def _fill_slices(self, m: Migration, plans: Mapping[str, Plan], at: int, until: int) -> None:
+    def _fill_slices(self, m: Migration, plans: Mapping[str, Plan], at: int, until: int) -> float:
         """Those from one up to another, as one that has the number of its last."""
         slices = m.slices or ()
         start = slices[at - 1] if at else ALWAYS
-        self._fill(m, plans, until - 1, Slice(m.source, start, slices[until - 1]))
+        return self._fill(m, plans, until - 1, Slice(m.source, start, slices[until - 1]))
 
     def _fill_whole(self, m: Migration, plans: Mapping[str, Plan]) -> None:
         """All at once; what an interrupted attempt left is thrown away."""
         self.states.drop(_fill(m).state)
         self._fill(m, plans, 0, None)
 
-    def _fill(self, m: Migration, plans: Mapping[str, Plan], at: int, only: Slice | None) -> None:
+    def _fill(self, m: Migration, plans: Mapping[str, Plan], at: int, only: Slice | None) -> float:
+        """Fill a slice; how many seconds of that its table has taken, if it is a new one."""
         fill, new = _fill(m), coming(m.request, plans)
-        made = recipe(plans[m.request.query], new, fill)
-        bucket = width(new.query, made.target, self.bucket)
+        how = recipe(plans[m.request.query], new, fill)
+        bucket = width(new.query, how.target, self.bucket)
         relation = f"fill_{fill.state}"
         self.states.step(f"fill:{fill.state}")
-        self.executor.run(relation, statement(made, m.boundary, bucket, only))
-        if fill.state not in self.states.files:
-            self.states.create(fill.state, relation, m.boundary + 1)
+        self.executor.run(relation, statement(how, m.boundary, bucket, only))
+        made = self._make_table(fill.state, relation, m.boundary + 1)
         table = table_of(fill.state)
         files = self.executor.write(relation, self.store, table, m.boundary)()
         self.store.commit(table, files, at, writer=_writer(m))
         self.states.copy(fill.state, relation, m.boundary)
         self.states.add(fill.state, files)
         self.executor.release()
+        return made
+
+    def _make_table(self, state: str, relation: str, before: int) -> float:
+        if state in self.states.files:
+            return 0.0
+        began = self.timer()
+        self.states.create(state, relation, before)
+        return self.timer() - began
 
 
 def _fill(m: Migration) -> Fill:

@@ -1,9 +1,9 @@
 """How much of a state is rebuilt before and between batches, so that nobody waits for results.
 
 What the next slice takes is judged by the last one: as much a row, besides the price that a slice
-has whatever its rows, as far as two slices of one state have shown it.  What does not fit waits for
-the next batch, after which a slice is filled in any case: a migration comes to its end on a busy
-machine, too.
+has whatever its rows, as far as two slices of one state have shown it, and that of a table for each
+state.  What does not fit waits for the next batch, after which a slice is filled in any case: a
+migration comes to its end on a busy machine, too.
 """
 
 from collections import deque
@@ -38,6 +38,8 @@ class Pace:
     """What the last one took, and its rows."""
     _price: float = 0.0
     """What a slice takes besides its rows."""
+    _table: float = 0.0
+    """What the first slice of a state takes besides, for its table."""
     _spared: bool = False
     _due: bool = False
     _fresh: bool = False
@@ -65,7 +67,7 @@ class Pace:
         self._end = self._left + SHARE * max(usual, self.interval) + TRUST * saves
         if not usual:
             self._left = -inf
-        self._least, self._slice, self._price = 0.0, None, 0.0
+        self._least, self._slice, self._price, self._table = 0.0, None, 0.0, 0.0
         self._due, self._spared, self._fresh = False, False, True
 
     def after(self, took: float) -> None:
@@ -79,11 +81,12 @@ class Pace:
     def _idle(self, took: float) -> float:
         return max(0.0, READY * self.interval - took)
 
-    def filled(self, rows: int, took: float, *, first: bool) -> None:
-        """So many rows were filled as one slice."""
+    def filled(self, rows: int, took: float, *, first: bool, table: float = 0.0) -> None:
+        """So many rows were filled as one slice, and some of the time went into a new table."""
+        made = took - table, rows
         if self._slice is not None and not first:
-            self._price = _price(self._slice, (took, rows))
-        self._slice = took, rows
+            self._price = _price(self._slice, made)
+        self._slice, self._table = made, table or self._table
         self._left -= took
         self._end -= took
         self._due = self._spared = False
@@ -91,13 +94,13 @@ class Pace:
     def next(self, rows: Sequence[int], *, first: bool, last: bool) -> int:
         """How many of the slices still to be filled, which have so many rows, to fill as one now.
 
-        Little is known of a state's `first`, so it is tried alone, unless the whole state could
-        take twice what the state before it says.  After the `last` state's the next batch is the
+        Little is known of a state's `first`, so it is tried alone, unless all of it would fit if it
+        took as much a row as the state before it.  After the `last` state's the next batch is the
         new plan's, and so it is if all are filled before any is maintained.
         """
         ends = [n for n, count in enumerate(rows, start=1) if count]
         if self._slice is not None and (last or self._fresh):
-            likely = self._seconds(sum(rows)) * (2 if first else 1)
+            likely = self._seconds(sum(rows)) + first * self._table
             if likely <= self._end:
                 return max(ends, default=0)
         if first:

@@ -33,6 +33,7 @@ class _Slices(Filler):
         assert at == sum(self.done)
         self.done.append(until - at)
         self.now += self.price + self.row * (until - at) * ROWS
+        return 0.0
 
 
 class _Migrator(Migrator):

@@ -15,14 +15,17 @@ def pace(interval: float = 0.0) -> Pace:
     return made
 
 
-def filled(made: Pace, price: float, row: float, states: int = 1) -> list[list[int]]:
+def filled(
+    made: Pace, price: float, row: float, states: int = 1, table: float = 0.0
+) -> list[list[int]]:
     """What is filled of so many states, one after another, if it takes that long."""
     done: list[list[int]] = []
     for _ in range(states):
         done.append([])
         while more := made.next(ROWS[sum(done[-1]) :], first=not done[-1], last=False):
             rows = more * ROWS[0]
-            made.filled(rows, price + row * rows, first=not done[-1])
+            new = 0.0 if done[-1] else table
+            made.filled(rows, price + row * rows + new, first=not done[-1], table=new)
             done[-1].append(more)
     return done
 
@@ -51,6 +54,15 @@ def test_of_the_second_state_the_price_of_a_slice_is_known():
     made = pace()
     made.before(saves=0.0)
     assert filled(made, price=0.04, row=0.0, states=2) == [[1, 3], [4]]
+
+
+def test_a_table_is_made_once_for_each_state():
+    made = pace()
+    made.before(saves=0.0)
+    assert filled(made, price=0.0, row=0.01 / 1000, table=0.06) == [[1, 3]]
+    assert filled(made, price=0.0, row=0.01 / 1000, table=0.06) == [[4]]
+    made.before(saves=0.0)
+    assert filled(made, price=0.0, row=0.01 / 1000, states=2, table=0.07) == [[1, 3], []]
 
 
 def test_without_a_usual_batch_nothing_is():
