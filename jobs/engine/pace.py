@@ -100,7 +100,7 @@ class Pace:
         """
         ends = [n for n, count in enumerate(rows, start=1) if count]
         if self._slice is not None and (last or self._fresh):
-            likely = self._seconds(sum(rows)) + first * self._table
+            likely = self._seconds(sum(rows)) + (self._table if first else 0.0)
             if likely <= self._end:
                 return max(ends, default=0)
         if first:

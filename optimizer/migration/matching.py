@@ -259,10 +259,9 @@ class _Matcher:
             how, columns = How.COMBINE, base.input.columns
         applied, asked = _applied(source), _applied(target)
         lacking = set(columns) - set(source.columns)
-        later = [p for p in self.query.predicates if p not in asked or p not in applied]
-        read = {c for p in later for c in p.expression.columns} | self.query.needed(target.aliases)
+        read = self._read_above(target, applied & asked)
         gone = {
-            "the running plan has": frozenset(lacking),
+            "the running plan has": lacking,
             "a plan before may have": self._perhaps_padded(source),
         }
         for who, dropped in gone.items():
@@ -277,16 +276,19 @@ class _Matcher:
             self._ordered(applied - asked),
         )
 
-    def _perhaps_padded(self, source: Node) -> frozenset[ColumnRef]:
+    def _perhaps_padded(self, source: Node) -> set[ColumnRef]:
         """Columns that nothing above reads any more: NULL may stand for them in older rows.
 
         A state that is partial does not say why it is.
         """
         if identity(source).key not in self.partial:
-            return frozenset()
-        above = [p for p in self.query.predicates if p not in _applied(source)]
-        read = {c for p in above for c in p.expression.columns} | self.query.needed(source.aliases)
-        return frozenset(source.columns) - read
+            return set()
+        return set(source.columns) - self._read_above(source, _applied(source))
+
+    def _read_above(self, node: Node, applied: frozenset[Predicate]) -> frozenset[ColumnRef]:
+        """What is read of its rows by the predicates not applied yet, and by all outside."""
+        later = (p for p in self.query.predicates if p not in applied)
+        return self.query.needed(node.aliases).union(*(p.expression.columns for p in later))
 
     def _over(self, aliases: frozenset[str]) -> Node | None:
         nodes = (node for same in self.before.nodes.values() for node in same)

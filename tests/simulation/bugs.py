@@ -293,7 +293,7 @@ def a_part_maintains_what_others_share(patch: pytest.MonkeyPatch) -> None:
 
 def what_was_dropped_once_is_selected_on(patch: pytest.MonkeyPatch) -> None:
     """A column is taken to be there as soon as a plan keeps it, though older rows have NULL."""
-    patch.setattr("optimizer.migration.matching._Matcher._perhaps_padded", lambda *_: frozenset())
+    patch.setattr("optimizer.migration.matching._Matcher._perhaps_padded", lambda *_: set())
 
 
 def a_replay_copies_what_is_overdue(patch: pytest.MonkeyPatch) -> None:
