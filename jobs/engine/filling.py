@@ -104,9 +104,10 @@ class Filler:
         self.executor.run(relation, statement(how, m.boundary, bucket, only))
         made = self._make_table(fill.state, relation, m.boundary + 1)
         table = table_of(fill.state)
-        files = self.executor.write(relation, self.store, table, m.boundary)()
-        self.store.commit(table, files, at, writer=_writer(m))
+        written = self.executor.write(relation, self.store, table, m.boundary)
         self.states.copy(fill.state, relation, m.boundary)
+        files = written()
+        self.store.commit(table, files, at, writer=_writer(m))
         self.states.add(fill.state, files)
         self.executor.release()
         return made

@@ -5,7 +5,7 @@ anywhere and run again: what it decided is read back, what it committed is skipp
 lies strictly before it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -123,7 +123,9 @@ class Engine:
         self.plans = _resumed(job, self.progress, decision.plans if decision else {})
         self.program = Program((), ())
         self._lowered: tuple[Mapping[str, Plan], Migration | None] | None = None
+        self._untidy = False
         self._adopt(decision)
+        self._tidy(decision)
 
     def run(self, number: int, inputs: Mapping[str, Any]) -> Progress:
         """Carry out one batch; `inputs` are each stream's rows, as the executor takes them."""
@@ -156,6 +158,7 @@ class Engine:
         self._step("progress")
         record(self.store, PROGRESS, self.progress)
         self._advance(batch)
+        self._tidy(batch.decision)
         self._migrator.work(self.progress, self.plans, self._timer() - began)
         return self.progress
 
@@ -189,25 +192,29 @@ class Engine:
             record(self.store, DECISIONS, batch.decision)
 
     def _adopt(self, decision: Decision | None) -> None:
-        """Run what a decision says from now on, and remove what nobody needs any more."""
-        events: Sequence[Mapping[str, Any]] = ()
+        """Run what a decision says from now on."""
         if decision is not None:
-            found, events = decision.migration, decision.events
+            found = decision.migration
             self._migrator.adopt(Migration.from_json(found) if found else None)
             self._partial = {key: (q, until) for key, (q, until) in decision.partial.items()}
             self.plans = _resumed(self.job, self.progress, decision.plans)
         wanted = self.plans, self._migrator.migration
-        if wanted == self._lowered and not events:
+        if wanted == self._lowered and not (decision and decision.events):
             return
-        self._lowered = wanted
+        self._lowered, self._untidy = wanted, True
         self.program = lower(self.plans, self.job.bucket, self._migrator.changes(self.plans))
-        self.states.keep_only(operator.key for operator in self._kept)
         for operator in self._kept:
             if operator.key not in self.states.files:
                 self.states.open(operator.key, before=self.progress.batch + 1)
         self._purge(self.progress.watermark)
-        if decision is not None:
-            self._migrator.tell(events, decision.batch)
+
+    def _tidy(self, decision: Decision | None) -> None:
+        """Remove what nobody needs any more, and say what has happened: no result waits for it."""
+        if self._untidy:
+            self.states.keep_only(operator.key for operator in self._kept)
+            if decision is not None:
+                self._migrator.tell(decision.events, decision.batch)
+            self._untidy = False
 
     def _ingest(self, batch: _Batch, inputs: Mapping[str, Any]) -> list[Intake]:
         self._step("ingest")

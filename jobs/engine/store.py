@@ -5,7 +5,7 @@ is what makes a replayed batch harmless.  `DeltaStore` keeps Delta tables, `Memo
 alike without a disk.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from json import dumps
@@ -127,7 +127,7 @@ class DeltaStore:
         if not self.exists(table):
             partition = [UNTIL] if UNTIL in schema.names else None
             self.path(table).parent.mkdir(parents=True, exist_ok=True)
-            DeltaTable.create(
+            self._open[table] = DeltaTable.create(
                 self.path(table),
                 schema,
                 mode="ignore",
@@ -396,8 +396,10 @@ class MemoryStore:
         return sorted(self._tables)
 
 
-def put_partitions(store: Store, table: str, rows: pa.Table) -> list[File]:
-    """Write rows to one file a partition."""
+def put_partitions(
+    store: Store, table: str, rows: pa.Table, each: Callable[..., Iterable[File]] = map
+) -> list[File]:
+    """Write rows to one file a partition; `each` may have several written side by side."""
     if rows.num_rows == 0:
         return []
     if UNTIL not in rows.column_names:
@@ -406,9 +408,11 @@ def put_partitions(store: Store, table: str, rows: pa.Table) -> list[File]:
     found = pc.unique(untils)
     if len(found) == 1:
         return [store.put(table, rows, found[0].as_py())]
-    return [
-        store.put(table, rows.filter(pc.equal(untils, until)), until.as_py()) for until in found
-    ]
+
+    def put(until: pa.Scalar) -> File:
+        return store.put(table, rows.filter(pc.equal(untils, until)), until.as_py())
+
+    return list(each(put, found))
 
 
 def _compact(store: Store, table: str, most: int) -> None:

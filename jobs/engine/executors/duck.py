@@ -46,6 +46,7 @@ class DuckExecutor:
         self._connection = connect()
         self._free = Lock()
         self._pool = ThreadPoolExecutor(writers, "duck-write") if writers else None
+        self._files = ThreadPoolExecutor(writers, "duck-file") if writers else None
         self._relations: set[str] = set()
         self._inputs: set[str] = set()
 
@@ -82,8 +83,8 @@ class DuckExecutor:
         """Write on another thread; its cursor comes from here, for a busy connection gives none."""
         found = self._cursor().table(relation)
         if self._pool is not None:
-            return self._pool.submit(_write, found, store, table, batch).result
-        files = _write(found, store, table, batch)
+            return self._pool.submit(self._write, found, store, table, batch).result
+        files = self._write(found, store, table, batch)
         return lambda: files
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
@@ -114,9 +115,17 @@ class DuckExecutor:
         self._relations.clear()
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        for pool in filter(None, (self._pool, self._files)):
+            pool.shutdown(cancel_futures=True)
         self._connection.close()
+
+    def _write(
+        self, relation: duckdb.DuckDBPyRelation, store: Store, table: str, batch: int | None
+    ) -> list[File]:
+        rows = in_utc(relation.to_arrow_table())
+        if batch is not None:
+            rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))
+        return put_partitions(store, table, rows, self._files.map if self._files else map)
 
     def _forget(self, relation: str) -> None:
         with self._free:
@@ -135,15 +144,6 @@ class DuckExecutor:
     def _query(self, text: str) -> list[Any]:
         with self._free:
             return self._connection.execute(text).fetchall()
-
-
-def _write(
-    relation: duckdb.DuckDBPyRelation, store: Store, table: str, batch: int | None
-) -> list[File]:
-    rows = in_utc(relation.to_arrow_table())
-    if batch is not None:
-        rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))
-    return put_partitions(store, table, rows)
 
 
 def in_utc(rows: pa.Table) -> pa.Table:
