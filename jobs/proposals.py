@@ -207,7 +207,7 @@ class Subject:
         request = replace(
             wish, query=name, strategy=strategy,
             plan=plan_to_json(new.plan.root), base=mark(old.plan),
-            saves=max(0.0, gain(old.total.cpu, new.total.cpu)),
+            saves=max(0.0, gain(old.total.cpu, new.total.cpu)), takes=shown.effort.takes,
         )  # fmt: skip
         checks = tuple(self._checks(request, new, shown))
         batch = self.task.workload.batch

@@ -122,6 +122,7 @@ class Basis:
             "chosen_by_window": [one.chosen for one in windows],
             "gain_per_hour": choice.gain,
             "migration_work": choice.work,
+            "migration_takes": self.proposal.request.takes if self.proposal else 0.0,
             "payback_seconds": choice.payback if isfinite(choice.payback) else None,
             "advantage": self.weighed.advantage,
             "signature": self.weighed.signature,
@@ -352,6 +353,7 @@ def _submit(desk: Desk, decision: Decision) -> Decision:
         base=mark(desk.running.plans[decision.query]),
         strategy=decision.migration,
         saves=max(0.0, decision.gain),
+        takes=decision.figures.get("migration_takes", 0.0),
         reason=f"{decision.id}: {decision.reasons[0]}",
         by=decision.answered_by or decision.by,
     )

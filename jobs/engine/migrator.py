@@ -200,7 +200,7 @@ class Migrator:
         if (m := self.migration) is None:
             self._pace.rest(took)
         elif m.early:
-            self._pace.before(_saving(m.request, progress), took)
+            self._pace.before(*_said(m.request, progress), took)
             here = _Boundary(progress.batch + 1, m.began, progress, plans)
             self.migration = self._through(m, here, _BUILDING)
         elif m.slices is not None and self._filler.lacks(m):
@@ -319,7 +319,7 @@ class Migrator:
                 self._tell(request, "refused", here, str(why))
                 continue
             self._tell(request, "building", here)
-            self._pace.before(_saving(request, here.progress))
+            self._pace.before(*_said(request, here.progress))
             return Migration(request, steps, here.now, held=request.hold)
         return None
 
@@ -436,10 +436,11 @@ def mark(plan: Plan) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _saving(request: Request, progress: Progress) -> float:
-    """Seconds of what a batch computes that the new plan is said to save."""
+def _said(request: Request, progress: Progress) -> tuple[float, float]:
+    """Seconds of what a batch computes that the new plan is said to save; and that fills take."""
     computed = progress.ms.get("operators", 0.0) + progress.ms.get("results", 0.0)
-    return request.saves * computed / 1000
+    whole = computed + progress.ms.get("write", 0.0)
+    return request.saves * computed / 1000, request.takes * whole / 1000
 
 
 def _about(one: Request | Event, phase: str) -> dict[str, str]:

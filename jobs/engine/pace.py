@@ -1,7 +1,8 @@
 """How much of a state is rebuilt before and between batches, so that nobody waits for results.
 
-What the next slice takes is judged by the last one: as much a row, besides the price that a slice
-has whatever its rows, as far as two slices of one state have shown it, and that of a table for each
+States that are said to take no more than the next batch bears are filled at once.  Otherwise what
+the next slice takes is judged by the last one: as much a row, besides the price that a slice has
+whatever its rows, as far as two slices of one state have shown it, and that of a table for each
 state.  What does not fit waits for the next batch, after which a slice is filled in any case: a
 migration comes to its end on a busy machine, too.
 """
@@ -16,8 +17,8 @@ SHARE = 0.2
 """How much longer than usual results may be away while states are rebuilt in the background: what
 batches do for these states already counts."""
 
-TRUST = 0.5
-"""How much to count on what a plan is said to save: what every plan pays alike, it does not."""
+TRUST = 0.75
+"""How much to count on what is said of plans and states that nobody has seen at work."""
 
 READY = 0.9
 """By when, of the time between two batches, there should be peace."""
@@ -42,6 +43,8 @@ class Pace:
     """What the first slice of a state takes besides, for its table."""
     _spared: bool = False
     _due: bool = False
+    _whole: bool = False
+    """Whether all is to be filled at once, as long as that keeps to what was said."""
     _fresh: bool = False
     """Whether no batch maintains any of the states yet."""
     _left: float = 0.0
@@ -57,16 +60,18 @@ class Pace:
         """Whether there is usually time between a batch and the next one."""
         return bool(self._calm) and self._idle(median(self._calm)) > 0
 
-    def before(self, saves: float, took: float | None = None) -> None:
+    def before(self, saves: float, takes: float = 0.0, took: float | None = None) -> None:
         """Everything may be filled at once if the next batch bears it, said to be so much shorter.
 
-        That is just before a batch, or after one that took so long.
+        That is just before a batch, or after one that took so long.  What it all `takes` may be
+        known, too.
         """
         usual = median(self._calm) if self._calm else 0.0
         self._left = self._idle(took) if took is not None else 0.0
         self._end = self._left + SHARE * max(usual, self.interval) + TRUST * saves
+        self._whole = 0 < takes <= TRUST * self._end
         if not usual:
-            self._left = -inf
+            self._left, self._whole = -inf, False
         self._least, self._slice, self._price, self._table = 0.0, None, 0.0, 0.0
         self._due, self._spared, self._fresh = False, False, True
 
@@ -76,7 +81,7 @@ class Pace:
         usual = max(median(self._calm) if self._calm else self._least, self.interval)
         self._left = (1 + SHARE) * usual - took
         self._end = max(self._left, SHARE * usual)
-        self._due, self._spared, self._fresh = self._spared, True, False
+        self._due, self._spared, self._fresh, self._whole = self._spared, True, False, False
 
     def _idle(self, took: float) -> float:
         return max(0.0, READY * self.interval - took)
@@ -99,6 +104,8 @@ class Pace:
         new plan's, and so it is if all are filled before any is maintained.
         """
         ends = [n for n, count in enumerate(rows, start=1) if count]
+        if self._whole and self._end > 0:
+            return max(ends, default=0)
         if self._slice is not None and (last or self._fresh):
             likely = self._seconds(sum(rows)) + (self._table if first else 0.0)
             if likely <= self._end:

@@ -44,6 +44,8 @@ class Request:
     """After how many microseconds the migration gives up by itself."""
     saves: float = 0.0
     """What share of a batch's work the new plan is said to save, from 0 to 1."""
+    takes: float = 0.0
+    """What share of a batch's work filling states is said to take; 0 if nobody knows."""
     before: str = ""
     """A command to run before the cut-over; if it fails, there is none."""
     after: str = ""

@@ -55,6 +55,8 @@ class Effort:
     """CPU-seconds in all."""
     beside: float
     """CPU-seconds per second of running the new plan beside the old one, as far as it has to."""
+    takes: float = 0.0
+    """CPU-seconds of its fills, as a share of what a batch takes by the old plan."""
 
 
 def effort(steps: Sequence[Step], old: Plan, new: Plan, figures: Figures) -> Effort:
@@ -82,7 +84,9 @@ def effort(steps: Sequence[Step], old: Plan, new: Plan, figures: Figures) -> Eff
             case Prove(batches):
                 length = batches * workload.batch
                 lasts, work = lasts + length, work + length * beside
-    return Effort(tuple(fills), pause, lasts, work, beside)
+    usual = workload.batch * price(old, Estimator(old.query, workload)).total.cpu
+    takes = _ratio(sum(fill.seconds for fill in fills), usual)
+    return Effort(tuple(fills), pause, lasts, work, beside, takes)
 
 
 def spell(seconds: float) -> str:
@@ -147,7 +151,8 @@ class _Sizes:
                 written = rows[0] * passed
         self.rows[step.state] = written
         costs, width = self.estimator.workload.unit_costs, self.estimator.node(made.target).width
-        seconds = costs.statement + costs.scan * sum(rows) + costs.probe * probed
+        seconds = costs.statement * (len(rows) + 1)  # for each input, and for a table
+        seconds += costs.scan * sum(rows) + costs.probe * probed
         seconds += costs.match * matched + (costs.write + costs.write_byte * width) * written
         return Filled(step, sum(rows), probed, matched, written, seconds)
 

@@ -37,6 +37,9 @@ INTERVALS = (0, 0, 0, 4000, 9000)
 FILLING = ("background", "background", "background", "moving-state", "moving-state")
 """Strategies that take their chances with what the states hold: asked for more often."""
 
+TAKES = (0.0, 1e-9, 0.0, 0.0)
+"""What fills are said to take: nobody knows, or so little that they are not tried first."""
+
 FAILS = "fails"
 """A command that does."""
 
@@ -174,6 +177,7 @@ def _migration(r: Random, job: Job, mind: _Mind, number: int) -> Request:
         hold=r.random() < 0.07,
         at_batch=number + r.randrange(4) if r.random() < 0.2 else None,
         limit=UNIT * r.randrange(60) if r.random() < 0.1 else None,
+        takes=TAKES[len(mind.asked) % len(TAKES)],
         before=r.choice(["works"] * 12 + [FAILS]),
         after=r.choice(["", FAILS]),
     )

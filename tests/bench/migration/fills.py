@@ -9,6 +9,7 @@ from optimizer.migration.cost import Effort, Figures, effort
 from optimizer.migration.matching import Context
 from optimizer.plan import Plan
 from optimizer.window import MICROSECONDS
+from optimizer.workload import Workload
 from tests.bench.chain import Chain, Values
 from tests.bench.migration.run import Setup, Wish, scratch, travel
 from tests.bench.unit_costs import Fit, fit
@@ -48,7 +49,7 @@ def move(chain: Chain, values: Values, plans: tuple[Plan, Plan], engine: str, ru
         count = begins + len(wishes)
         chain.write(directory / "data", [values] * count)
         trip = travel(Setup(chain, engine, directory / "data", count), old, wishes)
-    fills = predict(MOVING, plans, chain, values, trip.held).fills
+    fills = predict(MOVING, plans, chain.workload(values), trip.held).fills
     found = [[one for one in trip.fills if one.state == fill.step.state] for fill in fills]
     return Move(
         tuple(fill.seconds for fill in fills),
@@ -60,13 +61,12 @@ def move(chain: Chain, values: Values, plans: tuple[Plan, Plan], engine: str, ru
 def predict(
     strategy: str,
     plans: tuple[Plan, Plan],
-    chain: Chain,
-    values: Values,
+    load: Workload,
     held: Mapping[str, float],
     lateness: int = 0,
 ) -> Effort:
     """What the product would say beforehand."""
-    figures = Figures(chain.workload(values), held, lateness * MICROSECONDS)
+    figures = Figures(load, held, lateness * MICROSECONDS)
     return effort(MIGRATIONS[strategy](*plans, Context()), *plans, figures)
 
 

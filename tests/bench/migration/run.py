@@ -49,6 +49,8 @@ class Wish:
     plan: Plan
     saves: float = 0.0
     """What share of its work the plan is predicted to save."""
+    takes: float = 0.0
+    """What share of a batch's work filling states is predicted to take."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ def _held(runs: Engine) -> dict[str, float]:
 def _request(batch: int, wish: Wish, current: Plan) -> Request:
     return Request(
         f"m{batch}", _now(), query="q", plan=to_json(wish.plan.root),
-        base=mark(current), strategy=wish.strategy, saves=wish.saves,
+        base=mark(current), strategy=wish.strategy, saves=wish.saves, takes=wish.takes,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from optimizer.cost.dual import gain
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan
+from stats.costs import SHIPPED
 from tests.bench.chain import Chain
 from tests.bench.migration.fills import calibrate, move, predict
 from tests.bench.migration.run import USUAL, Setup, Trip, Wish, scratch, travel
@@ -28,7 +29,8 @@ def plans(chain: Chain) -> tuple[Plan, Plan]:
 def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) -> dict[str, Any]:
     """Every strategy over the same batches, and none."""
     values, both = chain.values(PARTNERS[chain.count]), plans(chain)
-    saves = gain(*(chain.cpu(plan, chain.workload(values)) for plan in both))
+    told = replace(chain.workload(values), unit_costs=SHIPPED[engine].units)
+    saves = gain(*(chain.cpu(plan, told) for plan in both))
     smaller = [replace(chain, rate=max(1, chain.rate // part)) for part in SMALLER]
     fitted = calibrate(
         move(one, one.values(PARTNERS[one.count]), plans(one), engine, runs) for one in smaller
@@ -46,11 +48,12 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) ->
             calm = travel(setup, both[0], {})
         strategies["none"] = _calm(calm, begins)
         for name in MIGRATIONS:
-            trip = travel(setup, both[0], {begins: Wish(name, both[1], saves)})
-            said = predict(name, both, chain, values, trip.held, lateness)
+            said = predict(name, both, told, {}, lateness)
+            trip = travel(setup, both[0], {begins: Wish(name, both[1], saves, said.takes)})
             strategies[name] = _outcome(trip, begins, chain) | {
                 "same_results": trip.results == calm.results,
                 "predicted_lasts_s": said.lasts,
+                "predicted_takes": said.takes,
             }
     return {
         "plans": [str(plan) for plan in both],

@@ -42,12 +42,26 @@ def test_what_it_does_not_bear_waits():
     assert filled(made, price=0.0, row=0.06 / 1000) == [[1]]
 
 
-def test_half_of_what_the_new_plan_is_said_to_save_is_counted_on():
+def test_three_quarters_of_what_the_new_plan_is_said_to_save_are_counted_on():
     made = pace()
     made.before(saves=0.4)
-    assert filled(made, price=0.0, row=0.095 / 1000) == [[1, 3]]
+    assert filled(made, price=0.0, row=0.12 / 1000) == [[1, 3]]
     made.before(saves=0.4)
-    assert filled(made, price=0.0, row=0.11 / 1000) == [[1]]
+    assert filled(made, price=0.0, row=0.13 / 1000) == [[1]]
+
+
+def test_what_is_said_to_fit_well_is_filled_without_a_try():
+    made = pace()
+    made.before(saves=0.4, takes=0.37)
+    assert filled(made, price=0.1, row=0.02 / 1000, states=2) == [[4], [4]]
+    made.before(saves=0.4, takes=0.38)
+    assert filled(made, price=0.1, row=0.02 / 1000, states=2) == [[1, 3], [4]]
+
+
+def test_what_takes_more_than_was_said_is_not_gone_on_with():
+    made = pace()
+    made.before(saves=0.4, takes=0.1)
+    assert filled(made, price=0.0, row=0.13 / 1000, states=2) == [[4], []]
 
 
 def test_of_the_second_state_the_price_of_a_slice_is_known():

@@ -1,6 +1,7 @@
 """What our steps cost, by hand; and what people are shown of it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -37,14 +38,24 @@ def keys(query_plan: Plan) -> dict[str, str]:
 
 
 def test_a_join():
-    """(b c): scan 250, probe with the 200 of b, match and write 200 of two streams' columns."""
+    """(b c): scan 250, probe with the 200 of b, match and write 200 of two streams' columns.
+
+    Two inputs and a table are three statements' worth.
+    """
     (fill,) = of("moving-state").fills
     assert (fill.scanned, fill.probed, fill.matched, fill.written) == pytest.approx(
         (250, 200, 200, 200)
     )
     width = 100 * 3 / 4 + 100 * 2 / 4  # of four columns alike: k, v, ts of b, v and ts of c
-    seconds = 1 + 0.25 + 200 * 2e-3 + 200 * 3e-3 + 200 * (5e-3 + width * 1e-5)
+    seconds = 3 + 0.25 + 200 * 2e-3 + 200 * 3e-3 + 200 * (5e-3 + width * 1e-5)
     assert fill.seconds == pytest.approx(seconds)
+
+
+def test_fills_as_a_share_of_a_batch():
+    """5.5 s, and a batch is 5 s of input, by the cost model's own method."""
+    a_batch = 5.0 * price(OLD, Estimator(CHAIN, replace(LOAD, method=Method.BATCH))).total.cpu
+    assert of("background").takes == pytest.approx(5.5 / a_batch)
+    assert of("parallel-track").takes == 0
 
 
 def test_measured_rows_count_instead_of_estimates():
@@ -99,7 +110,7 @@ def test_a_filter():
     )  # fmt: skip
     (fill,) = of("moving-state", Figures(load), old, new).fills
     assert (fill.scanned, fill.probed, fill.matched, fill.written) == pytest.approx((100, 0, 0, 25))
-    assert fill.seconds == pytest.approx(1 + 0.1 + 25 * (5e-3 + 100 * 1e-5))
+    assert fill.seconds == pytest.approx(2 + 0.1 + 25 * (5e-3 + 100 * 1e-5))
 
 
 def test_combining():
