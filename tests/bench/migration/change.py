@@ -9,7 +9,8 @@ from statistics import median
 from typing import Any
 
 from tests.bench.chain import Chain
-from tests.bench.migration.run import Beat, Setup, Trip, Wish, scratch, travel
+from tests.bench.migration.fills import foretold
+from tests.bench.migration.run import Beat, Setup, Trip, scratch, travel
 from tests.bench.migration.silence import PARTNERS
 
 NOTICED = 2
@@ -40,7 +41,11 @@ def scenario(
     orders = [chain.values(partners[::-1]), chain.values(partners)]
     best = [chain.ranked(values)[0].plan for values in orders]
     epochs = [sum(batch >= at for at in changes) % 2 for batch in range(count)]
-    wishes = {at + NOTICED: Wish(strategy, best[epochs[at]]) for at in changes}
+    turns = {at: (best[1 - epochs[at]], best[epochs[at]]) for at in changes}
+    wishes = {
+        at + NOTICED: foretold(strategy, plans, chain, orders[epochs[at]], engine)
+        for at, plans in turns.items()
+    }
     with scratch() as directory:
         chain.write(directory / "data", [orders[epoch] for epoch in epochs])
         setup = Setup(chain, engine, directory / "data", count, lateness)

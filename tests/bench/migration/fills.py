@@ -1,15 +1,17 @@
 """What fills take, as estimated and as measured; and what the estimate is short of here."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
+from optimizer.cost.dual import gain
 from optimizer.migration import MIGRATIONS
 from optimizer.migration.cost import Effort, Figures, effort
 from optimizer.migration.matching import Context
 from optimizer.plan import Plan
 from optimizer.window import MICROSECONDS
 from optimizer.workload import Workload
+from stats.costs import SHIPPED
 from tests.bench.chain import Chain, Values
 from tests.bench.migration.run import Setup, Wish, scratch, travel
 from tests.bench.unit_costs import Fit, fit
@@ -56,6 +58,15 @@ def move(chain: Chain, values: Values, plans: tuple[Plan, Plan], engine: str, ru
         tuple(median(one.cpu for one in each) for each in found),
         sum(median(one.seconds for one in each) for each in found),
     )
+
+
+def foretold(
+    strategy: str, plans: tuple[Plan, Plan], chain: Chain, values: Values, engine: str
+) -> Wish:
+    """A request that says what the product says before anything is fitted to the machine."""
+    load = replace(chain.workload(values), unit_costs=SHIPPED[engine].units)
+    saves = gain(*(chain.cpu(plan, load) for plan in plans))
+    return Wish(strategy, plans[1], saves, predict(strategy, plans, load, {}).takes)
 
 
 def predict(

@@ -4,13 +4,11 @@ from dataclasses import asdict, replace
 from statistics import median
 from typing import Any
 
-from optimizer.cost.dual import gain
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan
-from stats.costs import SHIPPED
 from tests.bench.chain import Chain
-from tests.bench.migration.fills import calibrate, move, predict
-from tests.bench.migration.run import USUAL, Setup, Trip, Wish, scratch, travel
+from tests.bench.migration.fills import MOVING, calibrate, foretold, move, predict
+from tests.bench.migration.run import USUAL, Setup, Trip, scratch, travel
 
 PARTNERS = {3: (5.0, 0.2), 4: (5.0, 1.0, 0.2)}
 """How many tuples of a window a tuple meets on each key; the plan that runs is for the reverse."""
@@ -29,8 +27,7 @@ def plans(chain: Chain) -> tuple[Plan, Plan]:
 def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) -> dict[str, Any]:
     """Every strategy over the same batches, and none."""
     values, both = chain.values(PARTNERS[chain.count]), plans(chain)
-    told = replace(chain.workload(values), unit_costs=SHIPPED[engine].units)
-    saves = gain(*(chain.cpu(plan, told) for plan in both))
+    wishes = {name: foretold(name, both, chain, values, engine) for name in MIGRATIONS}
     smaller = [replace(chain, rate=max(1, chain.rate // part)) for part in SMALLER]
     fitted = calibrate(
         move(one, one.values(PARTNERS[one.count]), plans(one), engine, runs) for one in smaller
@@ -48,12 +45,12 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) ->
             calm = travel(setup, both[0], {})
         strategies["none"] = _calm(calm, begins)
         for name in MIGRATIONS:
-            said = predict(name, both, told, {}, lateness)
-            trip = travel(setup, both[0], {begins: Wish(name, both[1], saves, said.takes)})
+            trip = travel(setup, both[0], {begins: wishes[name]})
+            said = predict(name, both, chain.workload(values), trip.held, lateness)
             strategies[name] = _outcome(trip, begins, chain) | {
                 "same_results": trip.results == calm.results,
                 "predicted_lasts_s": said.lasts,
-                "predicted_takes": said.takes,
+                "predicted_takes": wishes[name].takes,
             }
     return {
         "plans": [str(plan) for plan in both],
@@ -67,7 +64,7 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) ->
         },
         "begins": begins,
         "interval_s": setup.interval,
-        "predicted_saving": saves,
+        "predicted_saving": wishes[MOVING].saves,
         "strategies": strategies,
     }
 

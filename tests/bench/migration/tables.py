@@ -16,7 +16,8 @@ def _silence(part: dict[str, Any]) -> None:
     show.plain(
         f"{old} -> {new}, partners {part['partners']}, {part['results']:,} results\n"
         f"a batch {_often(part['interval_s'])}; "
-        f"the new plan is to save {part['predicted_saving']:.0%}\n"
+        f"the new plan is to save {part['predicted_saving']:.0%}, its fills to take "
+        f"{part['strategies']['background']['predicted_takes']:.0%} of a batch\n"
         "ms from one commit of results to the next, usual, and the longest and median while it\n"
         "migrates, and the median after, as ratios to it; the same for the CPU time of batches"
     )
