@@ -51,7 +51,7 @@ def move(chain: Chain, values: Values, plans: tuple[Plan, Plan], engine: str, ru
         count = begins + len(wishes)
         chain.write(directory / "data", [values] * count)
         trip = travel(Setup(chain, engine, directory / "data", count), old, wishes)
-    fills = predict(MOVING, plans, chain.workload(values), trip.held).fills
+    fills = predict(MOVING, plans, told(chain, values, engine), trip.held).fills
     found = [[one for one in trip.fills if one.state == fill.step.state] for fill in fills]
     return Move(
         tuple(fill.seconds for fill in fills),
@@ -60,11 +60,16 @@ def move(chain: Chain, values: Values, plans: tuple[Plan, Plan], engine: str, ru
     )
 
 
+def told(chain: Chain, values: Values, engine: str) -> Workload:
+    """What a job on that engine reckons with before anything is fitted to the machine."""
+    return replace(chain.workload(values), unit_costs=SHIPPED[engine].units)
+
+
 def foretold(
     strategy: str, plans: tuple[Plan, Plan], chain: Chain, values: Values, engine: str
 ) -> Wish:
-    """A request that says what the product says before anything is fitted to the machine."""
-    load = replace(chain.workload(values), unit_costs=SHIPPED[engine].units)
+    """A request that says what the product would."""
+    load = told(chain, values, engine)
     saves = gain(*(chain.cpu(plan, load) for plan in plans))
     return Wish(strategy, plans[1], saves, predict(strategy, plans, load, {}).takes)
 

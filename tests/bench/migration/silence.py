@@ -7,7 +7,7 @@ from typing import Any
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan
 from tests.bench.chain import Chain
-from tests.bench.migration.fills import MOVING, calibrate, foretold, move, predict
+from tests.bench.migration.fills import MOVING, calibrate, foretold, move, predict, told
 from tests.bench.migration.run import USUAL, Setup, Trip, scratch, travel
 
 PARTNERS = {3: (5.0, 0.2), 4: (5.0, 1.0, 0.2)}
@@ -46,7 +46,7 @@ def silence(chain: Chain, engine: str, lateness: int, runs: int, load: float) ->
         strategies["none"] = _calm(calm, begins)
         for name in MIGRATIONS:
             trip = travel(setup, both[0], {begins: wishes[name]})
-            said = predict(name, both, chain.workload(values), trip.held, lateness)
+            said = predict(name, both, told(chain, values, engine), trip.held, lateness)
             strategies[name] = _outcome(trip, begins, chain) | {
                 "same_results": trip.results == calm.results,
                 "predicted_lasts_s": said.lasts,
