@@ -104,11 +104,9 @@ class Filler:
         self.executor.run(relation, statement(how, m.boundary, bucket, only))
         made = self._make_table(fill.state, relation, m.boundary + 1)
         table = table_of(fill.state)
-        written = self.executor.write(relation, self.store, table, m.boundary)
-        self.states.copy(fill.state, relation, m.boundary)
-        files = written()
+        files = self.executor.write(relation, self.store, table, m.boundary)()
         self.store.commit(table, files, at, writer=_writer(m))
-        self.states.add(fill.state, files)
+        self.states.add(fill.state, relation, files, m.boundary)
         self.executor.release()
         return made
 

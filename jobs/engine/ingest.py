@@ -115,7 +115,7 @@ def take_in(
     }
     source = f"FROM `raw_{name}` WHERE"
     if not flow.late and not flow.rejected:
-        executor.run(f"in_{name}", parse(f"SELECT {columns} FROM `raw_{name}`"))
+        executor.also(f"in_{name}", f"raw_{name}")
         return Intake(f"in_{name}", ())
     executor.run(
         f"in_{name}", parse(f"SELECT {columns} {source} {fits} AND NOT ({late})"), parameters

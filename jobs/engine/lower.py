@@ -7,7 +7,6 @@ what they do beside it.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -48,11 +47,6 @@ class Operator:
         """What it computes from this batch."""
         return f"new_{self.key}"
 
-    @property
-    def state(self) -> str:
-        """What it computed from the batches before."""
-        return f"state_{self.key}"
-
 
 @dataclass(frozen=True)
 class Output:
@@ -90,19 +84,6 @@ class Program:
     outputs: tuple[Output, ...]
     proofs: tuple[Proof, ...] = ()
 
-    @cached_property
-    def last(self) -> Mapping[str, str]:
-        """Which relation is the last to be computed from a state, or from what the state gets."""
-        found: dict[str, str] = {}
-        for operator in self.operators:
-            found |= dict.fromkeys(_read(operator.statement), operator.relation)
-            found[operator.state] = operator.relation
-        for output in self.outputs:
-            found |= dict.fromkeys(_read(output.statement), output.relation)
-        for proof in self.proofs:
-            found |= dict.fromkeys(_read(proof.statement), proof.relation)
-        return found
-
 
 @dataclass(frozen=True)
 class Change:
@@ -125,10 +106,6 @@ class Change:
     def older(self) -> Split | None:
         """What is left to the plan that runs."""
         return None if self.since is None else Split(self.since, younger=False)
-
-
-def _read(statement: exp.Query) -> set[str]:
-    return {table.name for table in statement.find_all(exp.Table)}
 
 
 _NONE: Mapping[str, Change] = MappingProxyType({})

@@ -72,7 +72,7 @@ class _Batch:
     written: dict[str, list[File]] = field(default_factory=dict)
     begun: list[Callable[[], object]] = field(default_factory=list)
     put_off: list[Callable[[], None]] = field(default_factory=list)
-    """Commits and copies that go on beside the statements, and commits that begin in the end."""
+    """Commits that go on beside the statements, and those that begin in the end."""
     rows: dict[str, int] = field(default_factory=dict)
     """What each table gets of this batch, also where an interrupted run of it wrote that."""
     took: dict[str, float] = field(default_factory=dict)
@@ -156,8 +156,9 @@ class Engine:
             self._settle(batch)
         self.progress = self._done(batch, emitted, "; ".join(filter(None, wrong)))
         self._step("progress")
-        record(self.store, PROGRESS, self.progress)
+        noted = self._begin(partial(record, self.store, PROGRESS, self.progress))
         self._advance(batch)
+        noted()
         self._tidy(batch.decision)
         self._migrator.work(self.progress, self.plans, self._timer() - began)
         return self.progress
@@ -237,7 +238,6 @@ class Engine:
                 if operator.key not in self.states.files:
                     self.states.create(operator.key, operator.relation, batch.number)
                 self._write(batch, operator.relation, table_of(operator.key))
-            self._copy(batch, operator.relation)
 
     def _emit(self, batch: _Batch, output: Output) -> int | None:
         relation = output.relation
@@ -248,7 +248,6 @@ class Engine:
         whole = output.horizon is not None
         self.executor.run(relation, output.statement, parameters, whole=whole)
         self._write(batch, relation, result_table(output.query), mark=False)
-        self._copy(batch, relation)
         return until
 
     def _emits_until(self, batch: _Batch, output: Output) -> int | None:
@@ -289,18 +288,10 @@ class Engine:
             self.executor.run(relation, proof.statement)
             self.executor.run("different", differing(self.executor, proof.same_as, relation))
             (row,) = self.executor.rows("different").to_pylist()
-        self._copy(batch, relation)
         return f"{row['n']:,} results of {proof.query} differ" if row["n"] else ""
 
-    def _copy(self, batch: _Batch, relation: str) -> None:
-        """Bring up to date, for the next batch, the states that no statement reads after this."""
-        for operator in self._kept:
-            if self.program.last[operator.state] == relation:
-                copy = partial(self.states.copy, operator.key, operator.relation, batch.number)
-                batch.begun.append(self._begin(copy))
-
     def _settle(self, batch: _Batch) -> None:
-        """Wait until all that has been computed is in its table, and states are up to date."""
+        """Wait until all that has been computed is in its table."""
         for done in [*batch.begun, *map(self._begin, batch.put_off)]:
             done()
 
@@ -356,9 +347,10 @@ class Engine:
     def _advance(self, batch: _Batch) -> None:
         """Make the batch part of the states, and forget what nobody needs any more."""
         for operator in self._kept:
-            self.states.add(operator.key, batch.written[table_of(operator.key)])
-        self._purge(batch.watermark, again=not batch.fresh)
+            files = batch.written[table_of(operator.key)]
+            self.states.add(operator.key, operator.relation, files, batch.number)
         self.executor.release()
+        self._purge(batch.watermark, again=not batch.fresh)
 
     def _purge(self, watermark: int | None, *, again: bool = False) -> None:
         for operator in self._kept:

@@ -36,12 +36,9 @@ class States:
         self.store.create(table_of(key), schema)
         self.open(key, before)
 
-    def copy(self, key: str, relation: str, batch: int) -> None:
-        """No statement of this batch comes any more: its rows may be part of the readable copy."""
+    def add(self, key: str, relation: str, files: list[File], batch: int) -> None:
+        """What has been computed and written is part of the state from now on."""
         self.executor.append(relation_of(key), relation, batch)
-
-    def add(self, key: str, files: list[File]) -> None:
-        """What a batch has written and copied is part of the state from now on."""
         self.files[key].extend(files)
         self.executor.refresh(relation_of(key), self.files[key])
 

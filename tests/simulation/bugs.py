@@ -49,13 +49,6 @@ def a_batch_sees_itself(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-def a_state_is_copied_while_it_is_read(patch: pytest.MonkeyPatch) -> None:
-    """It gets a batch's rows as soon as they are computed."""
-    patch.setattr(
-        lower.Program, "last", property(lambda self: {o.state: o.relation for o in self.operators})
-    )
-
-
 def purged_too_early(patch: pytest.MonkeyPatch) -> None:
     """Rows are kept for half of the time."""
     lowered = lower.lower
@@ -330,7 +323,6 @@ MIGRATION_BUGS: Mapping[Plant, int] = {
 BUGS: Mapping[Plant, int] = {
     writes_are_repeated: 2,
     a_batch_sees_itself: 18,
-    a_state_is_copied_while_it_is_read: 0,
     purged_too_early: 6,
     never_purged: 6,
     lateness_is_ignored: 1,

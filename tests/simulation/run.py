@@ -13,7 +13,7 @@ from jobs.engine.migration import Migration
 from jobs.engine.progress import DECISIONS, PROGRESS, Decision, history, latest
 from jobs.engine.requests import MIGRATIONS, REQUESTS, ask
 from jobs.engine.statements import physical
-from jobs.engine.states import table_of
+from jobs.engine.states import relation_of, table_of
 from jobs.engine.store import BATCH, UNTIL
 from jobs.engine.upkeep import Limits, tidy
 from optimizer.identity import identity, states
@@ -185,6 +185,8 @@ class _Executor(DuckExecutor):
 
     def close(self) -> None:
         self.release()
+        for state in list(self._states):
+            self.forget(state)
         for (table,) in self._query("SELECT table_name FROM duckdb_tables()"):
             self._connection.execute(f'DROP TABLE "{table}"')
         self._idle.append(self)
@@ -407,5 +409,7 @@ def _copies(simulation: _Simulation) -> Iterator[Difference]:
                 table_of(operator.key), engine.states.files[operator.key]
             )
             names = [name for name in stored.column_names if name != BATCH]
-            copy = oracle.bag(engine.executor.rows(operator.state), names)
-            yield from _compared(f"the copy of {operator.state}", copy, oracle.bag(stored, names))
+            copy = oracle.bag(engine.executor.rows(relation_of(operator.key)), names)
+            yield from _compared(
+                f"the copy of {relation_of(operator.key)}", copy, oracle.bag(stored, names)
+            )

@@ -12,6 +12,7 @@ from jobs.engine.lower import lower
 from jobs.engine.microbatch import Engine, Job
 from jobs.engine.progress import PROGRESS
 from jobs.engine.requests import POSTPONE, Request, ask, told
+from jobs.engine.states import relation_of
 from jobs.engine.store import DeltaStore, MemoryStore
 from optimizer.identity import identity
 from optimizer.plan import Combine, GroupBy, build, parse, to_json, walk
@@ -193,7 +194,7 @@ def test_what_is_overdue_when_it_is_written_leaves_the_copy_though_the_process_d
         first.run(2, last)
     second = _engine(store, plans=plans)
     second.run(2, last)
-    kept = {operator.key: operator.state for operator in second.program.operators}
+    kept = {operator.key: relation_of(operator.key) for operator in second.program.operators}
     copied = {key: second.executor.count(state) for key, state in kept.items()}
     assert copied == {key: second.states.rows(key) for key in kept}
 

@@ -24,6 +24,9 @@ class Executor(Protocol):
     def put(self, relation: str, rows: Any) -> None:
         """Name the rows of a batch's input, in whatever form this executor gets them."""
 
+    def also(self, relation: str, rows: str) -> None:
+        """Give the rows of an input another name as well."""
+
     def run(
         self,
         relation: str,
@@ -59,9 +62,9 @@ class Executor(Protocol):
         """
 
     def append(self, state: str, relation: str, batch: int) -> None:
-        """Bring the readable copy, if it is one, up to date with what a batch has computed.
+        """Make a relation that has been written part of the readable copy, if it is one.
 
-        That may be while it is still being written, but after the last statement that reads it.
+        It may have no name of its own any more.
         """
 
     def purge(self, state: str, cutoff: int) -> None:

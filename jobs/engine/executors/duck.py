@@ -1,29 +1,31 @@
-"""DuckDB in process: states are copies in memory, loaded from their tables after a restart."""
+"""DuckDB in process: states are kept in memory, and loaded from their tables after a restart."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.filed import quoted
+from jobs.engine.executors.segments import FEW, Segments
 from jobs.engine.statements import render
-from jobs.engine.store import BATCH, UNTIL, File, Store, put_partitions
+from jobs.engine.store import BATCH, File, Store, put_partitions
 
 _SETTINGS = """
 SET TimeZone = 'UTC';
 SET preserve_insertion_order = false;
-SET checkpoint_threshold = '512MB';
-SET disabled_optimizers = 'join_order';
+SET checkpoint_threshold = '1TB';
+SET disabled_optimizers = 'join_order,build_side_probe_side';
 CREATE MACRO timestamp_micros(t) AS make_timestamp(CAST(t AS BIGINT)) AT TIME ZONE 'UTC';
 """
-"""The plan says in which order states are probed: DuckDB must not choose its own.  It tidies up
-after deletions once so much has been written; by default after 16 MB, so in nearly every batch."""
+"""The plan says in which order states are probed: DuckDB must not choose its own.  Nor need it tidy
+up after deletions, which takes longer than a batch: there are none, tables go as a whole."""
 
 
 _PARAMETER = re.compile(r"\$(\w+)")
@@ -48,12 +50,16 @@ class DuckExecutor:
         self._pool = ThreadPoolExecutor(writers, "duck-write") if writers else None
         self._files = ThreadPoolExecutor(writers, "duck-file") if writers else None
         self._relations: set[str] = set()
-        self._inputs: set[str] = set()
+        self._inputs: dict[str, pa.Table] = {}
+        self._states: dict[str, Segments] = {}
 
     def put(self, relation: str, rows: pa.Table) -> None:
         with self._free:
             self._connection.register(relation, rows)
-        self._inputs.add(relation)
+        self._inputs[relation] = rows
+
+    def also(self, relation: str, rows: str) -> None:
+        self.put(relation, self._inputs[rows])
 
     def run(
         self,
@@ -63,16 +69,19 @@ class DuckExecutor:
         *,
         whole: bool = False,  # noqa: ARG002
     ) -> None:
-        text = render(statement, "duckdb")
+        text = _text(statement)
+        self._show()
         named = set(_PARAMETER.findall(text))
         given = {name: value for name, value in (parameters or {}).items() if name in named}
         self._execute(f"CREATE OR REPLACE TABLE {quoted(relation)} AS {text}", given)
         self._relations.add(relation)
 
     def rows(self, relation: str) -> pa.Table:
+        self._show()
         return in_utc(self._cursor().table(relation).to_arrow_table())
 
     def count(self, relation: str) -> int:
+        self._show()
         counted = self._query(f"SELECT count(*) FROM {quoted(relation)}")
         return int(counted[0][0])
 
@@ -89,25 +98,28 @@ class DuckExecutor:
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         rows = store.load(table)
+        self.forget(state)
         self.put("_loading", rows.filter(pc.less(rows.column(BATCH), before)))
-        self._execute(f"CREATE OR REPLACE TABLE {quoted(state)} AS FROM _loading")
+        self._states[state] = Segments(state, self._query)
+        self._states[state].load("_loading")
         self._forget("_loading")
 
     def append(self, state: str, relation: str, batch: int) -> None:
-        rows = f"SELECT *, {int(batch)} AS {BATCH} FROM {quoted(relation)}"
-        with self._cursor() as beside:
-            beside.execute(f"INSERT INTO {quoted(state)} BY NAME {rows}")
+        self._states[state].add(relation, batch)
+        self._relations.remove(relation)
 
     def purge(self, state: str, cutoff: int) -> None:
-        self._execute(f"DELETE FROM {quoted(state)} WHERE {UNTIL} <= {int(cutoff)}")
+        self._states[state].purge(cutoff)
 
     def refresh(self, state: str, files: list[File]) -> None:
         pass
 
     def forget(self, state: str) -> None:
-        self._execute(f"DROP TABLE IF EXISTS {quoted(state)}")
+        if state in self._states:
+            self._states.pop(state).drop()
 
     def release(self) -> None:
+        self._merge()
         for relation in self._relations:
             self._execute(f"DROP TABLE IF EXISTS {quoted(relation)}")
         for relation in list(self._inputs):
@@ -127,10 +139,20 @@ class DuckExecutor:
             rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))
         return put_partitions(store, table, rows, self._files.map if self._files else map)
 
+    def _merge(self) -> None:
+        """Some of the states whose tables are many: all at once would make one batch longer."""
+        fullest = sorted(self._states.values(), key=lambda state: -len(state.alike))
+        for state in fullest[: 1 + len(fullest) // FEW]:
+            state.merge()
+
+    def _show(self) -> None:
+        for state in self._states.values():
+            state.show()
+
     def _forget(self, relation: str) -> None:
         with self._free:
             self._connection.unregister(relation)
-        self._inputs.discard(relation)
+        self._inputs.pop(relation, None)
 
     def _execute(self, text: str, *given: Any) -> None:
         """One call at a time: a busy connection refuses another instead of waiting."""
@@ -144,6 +166,26 @@ class DuckExecutor:
     def _query(self, text: str) -> list[Any]:
         with self._free:
             return self._connection.execute(text).fetchall()
+
+
+@lru_cache(maxsize=256)
+def _text(statement: exp.Query) -> str:
+    """In DuckDB's words, with what comes first, a batch's tuples, on the right of each join.
+
+    That is the side that DuckDB builds if it may not choose.  It would choose wrong: a view of
+    tables is for it as large as the largest of them.
+    """
+    turned = statement.copy()
+    for select in reversed(list(turned.find_all(exp.Select))):
+        joins = select.args.get("joins") or []
+        if joins and all(join.args.get("on") for join in joins):
+            source = select.args["from_"].this.sql("duckdb")
+            for join in joins:
+                first, condition = join.this.sql("duckdb"), join.args["on"].sql("duckdb")
+                source = f"({first} JOIN {source} ON {condition})"
+            select.set("joins", [])
+            select.set("from_", parse_one(f"FROM {source}", read="duckdb").args["from_"])
+    return render(turned, "duckdb")
 
 
 def in_utc(rows: pa.Table) -> pa.Table:

@@ -73,6 +73,9 @@ class SparkExecutor:
         rows.createOrReplaceGlobalTempView(f"`{shared}`")
         self._name_rows(relation, self._session.table(f"global_temp.`{shared}`"))
 
+    def also(self, relation: str, rows: str) -> None:
+        self._name_rows(relation, self._frame(rows))
+
     def run(
         self,
         relation: str,

@@ -101,6 +101,9 @@ class TasksExecutor:
     def put(self, relation: str, rows: Filed) -> None:
         self._relations[relation] = rows
 
+    def also(self, relation: str, rows: str) -> None:
+        self._relations[relation] = self._relations[rows]
+
     def run(
         self,
         relation: str,
