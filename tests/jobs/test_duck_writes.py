@@ -1,11 +1,11 @@
-"""DuckDB writes one relation while it computes the next."""
+"""DuckDB writes one relation while it computes the next; and what its joins build."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.executors.duck import DuckExecutor, duck_text
 from jobs.engine.store import MemoryStore
 
 
@@ -35,3 +35,20 @@ def test_a_busy_connection_is_waited_for():
     assert [name.result() for name in names] == [["a"]] * 400
     assert [count.result() for count in counts] == [20_000] * 400
     executor.close()
+
+
+def test_what_comes_first_is_on_the_right_of_every_join():
+    """A batch's tuples, and what has come of them: that side DuckDB builds."""
+    text = duck_text(
+        parse_one(
+            "SELECT n.a FROM new AS n JOIN s ON n.a = s.a JOIN (SELECT a FROM t) AS t ON t.a = s.a"
+        ).assert_is(exp.Query)
+    )
+    assert text == (
+        "SELECT n.a FROM ((SELECT a FROM t) AS t JOIN (s JOIN new AS n ON n.a = s.a) ON t.a = s.a)"
+    )
+
+
+def test_joins_of_another_kind_stay_as_they_are():
+    text = "SELECT n.a FROM new AS n LEFT JOIN s ON n.a = s.a"
+    assert duck_text(parse_one(text).assert_is(exp.Query)) == text

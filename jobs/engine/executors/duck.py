@@ -69,7 +69,7 @@ class DuckExecutor:
         *,
         whole: bool = False,  # noqa: ARG002
     ) -> None:
-        text = _text(statement)
+        text = duck_text(statement)
         self._show()
         named = set(_PARAMETER.findall(text))
         given = {name: value for name, value in (parameters or {}).items() if name in named}
@@ -81,7 +81,6 @@ class DuckExecutor:
         return in_utc(self._cursor().table(relation).to_arrow_table())
 
     def count(self, relation: str) -> int:
-        self._show()
         counted = self._query(f"SELECT count(*) FROM {quoted(relation)}")
         return int(counted[0][0])
 
@@ -169,7 +168,7 @@ class DuckExecutor:
 
 
 @lru_cache(maxsize=256)
-def _text(statement: exp.Query) -> str:
+def duck_text(statement: exp.Query) -> str:
     """In DuckDB's words, with what comes first, a batch's tuples, on the right of each join.
 
     That is the side that DuckDB builds if it may not choose.  It would choose wrong: a view of
@@ -178,7 +177,7 @@ def _text(statement: exp.Query) -> str:
     turned = statement.copy()
     for select in reversed(list(turned.find_all(exp.Select))):
         joins = select.args.get("joins") or []
-        if joins and all(join.args.get("on") for join in joins):
+        if joins and all(join.args.get("on") and not join.side for join in joins):
             source = select.args["from_"].this.sql("duckdb")
             for join in joins:
                 first, condition = join.this.sql("duckdb"), join.args["on"].sql("duckdb")
