@@ -2,7 +2,7 @@
 
 Selectivities are the same everywhere, so that a tuple finds more partners as there are more tuples
 to meet.  Zhu's unit costs are fitted on the first point; ours, which tell what every fill takes
-apart from its work, on the first half.
+apart from its work, on every other point.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def growth(
     settings = list(chains)
     values = settings[0].values(PARTNERS[settings[0].count])
     points = [_measured(chain, values, engine, lateness, runs) for chain in settings]
-    fitted = calibrate(point.move for point in points[: -(-len(points) // 2)])
+    fitted = calibrate(point.move for point in points[::2])
     first = points[0]
     scale = first.move.cpu / _moving(first.chain, values)
     return {
