@@ -195,7 +195,7 @@ def test_what_is_overdue_when_it_is_written_leaves_the_copy_though_the_process_d
     second = _engine(store, plans=plans)
     second.run(2, last)
     kept = {operator.key: relation_of(operator.key) for operator in second.program.operators}
-    copied = {key: second.executor.count(state) for key, state in kept.items()}
+    copied = {key: second.executor.rows(state).num_rows for key, state in kept.items()}
     assert copied == {key: second.states.rows(key) for key in kept}
 
 

@@ -44,7 +44,7 @@ class Executor(Protocol):
         """Bring a small relation here."""
 
     def count(self, relation: str) -> int:
-        """How many rows a relation has."""
+        """How many rows a relation has that a batch has computed."""
 
     def schema(self, relation: str) -> pa.Schema:
         """The columns of a relation, as its table should have them."""
