@@ -55,7 +55,7 @@ class Effort:
     """CPU-seconds in all."""
     beside: float
     """CPU-seconds per second of running the new plan beside the old one, as far as it has to."""
-    takes: float = 0.0
+    takes: float
     """CPU-seconds of its fills, as a share of what a batch takes by the old plan."""
 
 

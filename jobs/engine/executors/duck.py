@@ -14,7 +14,6 @@ from sqlglot import exp, parse_one
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.filed import quoted
 from jobs.engine.executors.segments import FEW, Segments
-from jobs.engine.statements import render
 from jobs.engine.store import BATCH, File, Store, put_partitions
 
 _SETTINGS = """
@@ -184,7 +183,7 @@ def duck_text(statement: exp.Query) -> str:
                 source = f"({first} JOIN {source} ON {condition})"
             select.set("joins", [])
             select.set("from_", parse_one(f"FROM {source}", read="duckdb").args["from_"])
-    return render(turned, "duckdb")
+    return turned.sql("duckdb")
 
 
 def in_utc(rows: pa.Table) -> pa.Table:
