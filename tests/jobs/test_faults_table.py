@@ -15,10 +15,10 @@ def table() -> list[list[str]]:
     """The cells of all rows but the headings."""
     lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in CELLS.split(line)[1:-1]] for line in lines]
-    return [row for row in rows if row != HEAD and set("".join(row)) != {"-", " "}]
+    return [row for row in rows if row != HEAD and set("".join(row)) != {"-"}]
 
 
-def tests_of(file: Path) -> set[str]:
+def named_in(file: Path) -> set[str]:
     tree = ast.parse(file.read_text()) if file.exists() else ast.Module([], [])
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     return {node.name for node in functions if node.name.startswith("test_")}
@@ -28,7 +28,7 @@ def test_every_row_names_a_test_that_is_there():
     wrong = []
     for row in table():
         named = NAMED.findall(row[-1])
-        if len(row) != 3 or not named or not all(n in tests_of(ROOT / f) for f, n in named):
+        if len(row) != 3 or not named or not all(n in named_in(ROOT / f) for f, n in named):
             wrong.append(row)
     assert wrong == []
 
