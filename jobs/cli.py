@@ -30,7 +30,8 @@ from jobs.commands.strategies import strategies
 from jobs.commands.track import track
 from jobs.commands.up import up
 from jobs.commands.verify import verify
-from jobs.errors import InputError, MidstreamError
+from jobs.errors import InputError, MidstreamError, RefusedError
+from stats.errors import StatsError
 
 DEBUG = "MIDSTREAM_DEBUG"
 """Set to 1, errors show where in the program they come from."""
@@ -91,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
         return int(app(args=list(arguments), prog_name="midstream", standalone_mode=False) or 0)
     except NoArgsIsHelpError:  # making it has shown the help
         return InputError.code
-    except (MidstreamError, ClickException, typer.Abort) as error:
+    except (MidstreamError, StatsError, ClickException, typer.Abort) as error:
         if os.environ.get(DEBUG) == "1":
             raise
         problem = _problem(error)
@@ -109,6 +110,8 @@ def run(arguments: Sequence[str]) -> int:
 def _problem(error: Exception) -> MidstreamError:
     if isinstance(error, MidstreamError):
         return error
+    if isinstance(error, StatsError):
+        return RefusedError(str(error))
     if not isinstance(error, ClickException):
         return MidstreamError("interrupted")
     context = getattr(error, "ctx", None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
 
+import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
@@ -18,7 +19,7 @@ from jobs.deciding.library import PlanLibrary
 from jobs.engine.layout import local
 from jobs.engine.microbatch import fingerprint
 from jobs.specs import MICROSECOND, Job
-from stats.store import TABLES, StatsStore, load
+from stats.store import TABLES, TIME, StatsStore, load
 
 OWN = ("state", "control")
 """Merged by the job itself."""
@@ -93,7 +94,7 @@ def _forget(table: DeltaTable, place: Place, *, dry_run: bool) -> int:
         return 0
     moment = f"arrow_cast({place.cutoff}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
     if dry_run:
-        ends = load(table, ["window_end"]).column(0)
+        ends = load(table, pa.schema([("window_end", TIME)])).column(0)
         return sum(end.value < place.cutoff for end in ends)
     dropped: int = table.delete(f"window_end < {moment}")["num_deleted_rows"] or 0
     return dropped

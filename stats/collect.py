@@ -43,7 +43,7 @@ from stats.store import (
     STREAMS,
     Window,
 )
-from stats.windows import Batch, home
+from stats.windows import Batch, Limits, home
 
 Placed = Iterator[tuple[Window, dict[str, Any]]]
 """Rows, each with its window."""
@@ -190,6 +190,7 @@ def _totals(counts: Counts, windows: Sequence[Window]) -> dict[int, Totals]:
 
 
 def _streams(subject: Subject, totals: Mapping[str, Mapping[int, Totals]]) -> Placed:
+    limits = {name: Limits.of(subject.batches, name) for name in subject.inputs}
     for window in subject.windows:
         for name, one in subject.inputs.items():
             found = totals[name].get(window.start, Totals())
@@ -208,6 +209,8 @@ def _streams(subject: Subject, totals: Mapping[str, Mapping[int, Totals]]) -> Pl
                     "accepted": sum(count.accepted for count in counted),
                     "late": sum(count.late for count in counted),
                     "rejected": sum(count.rejected for count in counted),
+                    "least": limits[name].least(window),
+                    "most": limits[name].most(window),
                 },
             )
 
@@ -308,7 +311,10 @@ def _left(
 
 
 def _groups(subject: Subject) -> Placed:
-    """A batch puts out whole windows of a query, a row for each group."""
+    """A batch puts out whole windows of a query, a row for each group.
+
+    Nothing is known where none was put out: no batch ran, or none that ended one.
+    """
     for window, batches in subject.homes.items():
         for name, query in subject.queries.items():
             if query.grouping is None:
@@ -317,9 +323,8 @@ def _groups(subject: Subject) -> Placed:
             known = [batch for batch in batches if name in batch.emitted]
             ends = [[(end - size) // slide for end in batch.emitted[name]] for batch in known]
             emitted = sum(after - before for before, after in ends)
-            if emitted:
-                groups = sum(batch.results[name] for batch in known)
-                yield window, {"query": name, "groups": groups / emitted}
+            groups = sum(batch.results.get(name, 0) for batch in known)
+            yield window, {"query": name, "groups": groups / emitted if emitted else None}
 
 
 def _operators(subject: Subject) -> Placed:

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from optimizer.workload import UnitCosts
-from stats.store import TIME, StatsStore, load
+from stats.store import TIME, StatsStore, load, readable
 
 UNITS = ("statement", "scan", "probe", "match", "write", "write_byte")
 """The unit costs of the `batch` method: what plans differ in."""
@@ -97,9 +97,10 @@ class Fit:
 
 
 def in_force(store: StatsStore, executor: str) -> Costs | None:
-    """The last ones fitted for an executor, if any ever were."""
+    """The last ones fitted for an executor, if any ever were; shipped where a unit is newer."""
     rows = [r for r in history(store) if r["executor"] == executor and r["valid_until"] is None]
-    return Costs.of({row["name"]: row["value"] for row in rows}) if rows else None
+    fitted = {row["name"]: row["value"] for row in rows}
+    return Costs.of(SHIPPED[executor].values | fitted) if rows else None
 
 
 def known(store: StatsStore, executor: str) -> Costs:
@@ -136,11 +137,14 @@ def keep(store: StatsStore, executor: str, fit: Fit, at: int) -> None:
     path = store.path("costs")
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = pa.Table.from_pylist([*before, *fitted], schema=_SCHEMA)
-    write_deltalake(path, rows, mode="overwrite")
+    with readable(path):
+        write_deltalake(path, rows, mode="overwrite", schema_mode="overwrite")
 
 
 def _read(store: StatsStore) -> pa.Table:
-    try:
-        return load(DeltaTable(store.path("costs"))).cast(_SCHEMA)
-    except TableNotFoundError:
-        return _SCHEMA.empty_table()
+    path = store.path("costs")
+    with readable(path):
+        try:
+            return load(DeltaTable(path), _SCHEMA)
+        except TableNotFoundError:
+            return _SCHEMA.empty_table()

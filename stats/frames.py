@@ -31,27 +31,10 @@ HISTORY = 10
 """To how many windows before it a window is compared."""
 ENOUGH = 3
 """With fewer of them there is no history yet."""
-MANY = 30
-"""A stream with so many rows a window, half of the time, has none by chance never."""
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Sequence[Row]]
 """The rows of each table."""
-
-
-@dataclass(frozen=True)
-class Past:
-    """The rows of streams in windows before the one that is judged."""
-
-    last: Sequence[Row]
-    """Whatever is thought of them: what a stream is like may change for good."""
-    believed: Sequence[Row]
-    """Of the last that are not in quarantine: one miscount must not excuse or accuse the next."""
-
-    def of(self, stream: str) -> "Past":
-        """Those of one stream."""
-        return Past(*([r for r in some if r["stream"] == stream]
-                      for some in (self.last, self.believed)))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -117,9 +100,9 @@ def _edge(query: str, one: str, other: str) -> str:
 
 
 def figures(
-    window: Window, rows: Rows, past: Past, expected: Expected, *, newest: bool
+    window: Window, rows: Rows, past: Sequence[Row], expected: Expected, *, newest: bool
 ) -> dict[str, list[dict[str, Any]]]:
-    """A window's rows with what they must agree with.
+    """A window's rows with what they must agree with; `past` are streams in the last windows.
 
     A table that cannot be read is not in `rows`: nothing has to agree with it.
     """
@@ -154,7 +137,11 @@ def figures(
 def presences(
     window: Window, rows: Mapping[str, Sequence[Row]], expected: Expected
 ) -> dict[str, list[dict[str, Any]]]:
-    """What each table must have a row of, and whether it has; what else is there does no harm."""
+    """What each table must have a row of, and whether it has; what else is there does no harm.
+
+    Groups are counted as batches put them out: without a batch there is nothing to count.
+    """
+    idle = any(row["batches"] == 0 for row in rows.get(BATCHES, ()))
     there = {
         table: {row["subject"]: row["subject"] for row in some} for table, some in rows.items()
     }
@@ -164,6 +151,7 @@ def presences(
             for one in sorted(subjects)
         ]
         for table, subjects in expected.subjects.items()
+        if not (idle and table == GROUPS)
     }
 
 
@@ -178,10 +166,7 @@ def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
 # --- streams -------------------------------------------------------------------------------------
 
 
-def _stream(row: Row, window: Window, past: Past) -> dict[str, Any]:
-    known = past.of(row["stream"])
-    before = known.believed
-    steady = len(before) >= ENOUGH and all(r["accepted"] and _is(r["rows"]) for r in [*before, row])
+def _stream(row: Row, window: Window, past: Sequence[Row]) -> dict[str, Any]:
     return {
         **row,
         "subject": row["stream"],
@@ -190,17 +175,10 @@ def _stream(row: Row, window: Window, past: Past) -> dict[str, Any]:
         "rate_off": _off(row["rate"], _over(row["rows"], window.seconds)),
         "told": _sum(row["accepted"], row["late"], row["rejected"]),
         "unaccounted": _less(row["taken"], _sum(row["accepted"], row["late"], row["rejected"])),
-        "rows_before": (usual := median(r["rows"] for r in before) if steady else None),
-        "rows_now": row["rows"] if usual is not None and usual >= MANY else None,
-        "rows_by_accepted": _share(before, row) if steady else None,
-        **_width(row, known.last),
+        "rows_lacking": _less(row["least"], row["rows"]),
+        "rows_beyond": _less(row["rows"], row["most"]),
+        **_width(row, [before for before in past if before["stream"] == row["stream"]]),
     }
-
-
-def _share(before: Sequence[Row], row: Row) -> float | None:
-    """Rows by event time for each row that batches accepted, the windows before included."""
-    rows, accepted = (sum(r[name] for r in [*before, row]) for name in ("rows", "accepted"))
-    return float(_over(rows, accepted) or 0)
 
 
 def _width(row: Row, before: Sequence[Row]) -> dict[str, float | None]:

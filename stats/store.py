@@ -1,10 +1,13 @@
 """The statistics of a job as Delta tables, one row a window and subject, beside its own tables.
 
 Windows are by event time, and everything about one is replaced by one commit a table: gathering it
-again changes nothing.  What could not be observed is null.
+again changes nothing.  What could not be observed is null, and so is what an earlier version did
+not write: its tables get the columns that they lack with the first row that has them.  Columns
+that only a later version knows are left alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import TableNotFoundError
+from deltalake import DeltaTable, Schema, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from stats.errors import StatsError
 
 TIME = pa.timestamp("us", "UTC")
 
@@ -40,6 +45,8 @@ GATHERED: Mapping[str, pa.Schema] = {
         accepted=pa.int64(),  # of those, as the job counted
         late=pa.int64(),
         rejected=pa.int64(),
+        least=pa.int64(),  # rows in the window that batches are known to have accepted
+        most=pa.int64(),  # rows of all batches that may have accepted any of the window
     ),
     COLUMNS: _schema(
         stream=pa.string(),
@@ -67,7 +74,10 @@ GATHERED: Mapping[str, pa.Schema] = {
         passed=pa.int64(),
         selectivity=pa.float64(),
     ),
-    GROUPS: _schema(query=pa.string(), groups=pa.float64()),  # of a window of the query, on average
+    GROUPS: _schema(
+        query=pa.string(),
+        groups=pa.float64(),  # of a window of the query, on average; null if none was put out
+    ),
     COMBINED: _schema(query=pa.string(), alias=pa.string(), rate=pa.float64()),  # left, a second
     OPERATORS: _schema(
         operator=pa.string(),  # the key of its content
@@ -167,7 +177,12 @@ class StatsStore:
         if self._load(table, list(rows)).equals(content):
             return
         starts = ", ".join(_literal(window.start) for window in rows)
-        write_deltalake(path, content, mode="overwrite", predicate=f"window_start IN ({starts})")
+        with readable(path):
+            _check(path, strange(DeltaTable(path), schema))
+            write_deltalake(
+                path, content, mode="overwrite", schema_mode="merge",
+                predicate=f"window_start IN ({starts})",
+            )  # fmt: skip
 
     def read(self, table: str, window: Window | None = None) -> pa.Table:
         """All rows, or those of a window; none where nothing was ever written."""
@@ -196,12 +211,14 @@ class StatsStore:
     ) -> pa.Table:
         """Only the files that may have them are opened, and only those columns read."""
         wanted = schema or TABLES[table]
-        try:
-            stored = DeltaTable(self.path(table))
-        except TableNotFoundError:
-            return wanted.empty_table()
         starts = None if windows is None else _starts(windows)
-        found = load(stored, wanted.names, _between(stored, starts)).cast(wanted)
+        with readable(self.path(table)):
+            try:
+                stored = DeltaTable(self.path(table))
+            except TableNotFoundError:
+                return wanted.empty_table()
+            _check(self.path(table), strange(stored, wanted))
+            found = load(stored, wanted, _between(stored, starts))
         if starts is not None:
             found = found.filter(pc.is_in(found.column("window_start"), starts))
         return found.sort_by("window_start")
@@ -250,22 +267,64 @@ class Snapshot(StatsStore):
         return self.since is None or window.start >= self.since
 
 
+def strange(table: DeltaTable, wanted: pa.Schema) -> list[str]:
+    """The columns that have another type than they should, each with the one it has."""
+    types = {one.name: one.type.type for one in Schema.from_arrow(wanted).fields}
+    return [
+        f"{one.name} ({one.type.type})"
+        for one in table.schema().fields
+        if one.type.type != types.get(one.name, one.type.type)
+    ]
+
+
+def _check(path: Path, strange: Sequence[str]) -> None:
+    """Refuse columns of another type: their figures may mean something else."""
+    if strange:
+        raise unusable(path, f"not of the types that they should be: {', '.join(strange)}")
+
+
+def unusable(path: Path, why: str) -> StatsError:
+    """That a table cannot be read or written."""
+    return StatsError(
+        f"{path} cannot be used ({why}): it is damaged, or another version of midstream wrote it; "
+        "move it away, and gather again with `midstream stats collect --again`"
+    )
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Say in a line what is the matter with a table that cannot be read or written."""
+    try:
+        yield
+    except (DeltaError, pa.ArrowException, OSError) as error:
+        raise unusable(path, str(error).partition("\n")[0]) from None
+
+
 def load(
-    table: DeltaTable, columns: Sequence[str] | None = None, files: Sequence[str] | None = None
+    table: DeltaTable, wanted: pa.Schema | None = None, files: Sequence[str] | None = None
 ) -> pa.Table:
-    """A table's rows, read by the time this returns.
+    """A table's rows with the columns wanted, or with its own, read by the time this returns.
 
     Arrow's scanner may still be busy then, and a program that ends just afterwards is aborted
     (apache/arrow 34314, 39862): a command that looks and is done would.
     """
-    schema = pa.schema(table.schema().to_arrow())
-    if columns is not None:
-        schema = pa.schema([schema.field(name) for name in columns])
+    schema = pa.schema(table.schema().to_arrow()) if wanted is None else wanted
     parts = []
     for path in table.file_uris() if files is None else files:
         with pq.ParquetFile(path) as file:
-            parts.append(file.read(schema.names).cast(schema))
+            parts.append(_as(file.read(schema.names), schema))
     return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def _as(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows with those columns; what a file lacks is null."""
+    columns = [
+        rows.column(field.name).cast(field.type)
+        if field.name in rows.schema.names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _between(table: DeltaTable, starts: pa.Array | None) -> list[str]:

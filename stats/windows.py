@@ -6,6 +6,7 @@ are in microseconds.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from stats.store import Window
 
@@ -118,3 +119,43 @@ def holds(batch: Batch, stream: str, windows: Sequence[Window]) -> bool:
     newest = None if counted is None else counted.newest
     in_time = batch.watermark is None or batch.watermark < windows[-1].end
     return in_time and newest is not None and newest >= windows[0].start
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many tuples of a stream windows must have and can have, by what batches counted.
+
+    Whatever a stream does, these hold: a batch that moved its newest event time on accepted a tuple
+    of that time, and a tuple of a window came with a batch that began before the window was over
+    and had seen an event time past its start.
+    """
+
+    stream: str
+    batches: Sequence[Batch]
+    moved: Sequence[int]
+    """The event times that were the newest after a batch, and not before it."""
+
+    @classmethod
+    def of(cls, batches: Sequence[Batch], stream: str) -> "Limits":
+        """Of batches that follow each other; what was the newest before the first is not known."""
+        told = [batch for batch in batches if stream in batch.streams]
+        moved = [
+            newest
+            for before, batch in pairwise(told)
+            if (newest := batch.streams[stream].newest) != before.streams[stream].newest
+            and newest is not None
+            and (batch.watermark is None or newest >= batch.watermark)
+        ]
+        return cls(stream, told, moved)
+
+    def least(self, window: Window) -> int:
+        """So many it has at least."""
+        return sum(window.start <= time < window.end for time in self.moved)
+
+    def most(self, window: Window) -> int:
+        """So many it has at most."""
+        return sum(
+            batch.streams[self.stream].accepted
+            for batch in self.batches
+            if holds(batch, self.stream, [window])
+        )

@@ -113,7 +113,7 @@ def _overview(store: "StatsStore", windows: "Sequence[Window]") -> None:
         streams[row["window_start"]].append(row)
     names = ("tuples/s", "aside", "busy", "CPU", "state", "lag")
     terminal.table(
-        ("window", *names, ""),
+        ("window", *names, "", ""),
         [
             (
                 (written(window.start) or "")[5:19].replace("T", " "),
@@ -121,6 +121,7 @@ def _overview(store: "StatsStore", windows: "Sequence[Window]") -> None:
                 f"{sum(r['late'] + r['rejected'] for r in streams[window.start]):,}",
                 *_job(batches[window.start], window.seconds),
                 _verdict(verdicts.get(window.start)),
+                "" if batches[window.start]["batches"] else "no batch ran",
             )
             for window in windows
         ],

@@ -1,6 +1,7 @@
 """`midstream stats validate`: which windows are to be believed, and why the others are not."""
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,23 +71,39 @@ def expected(job: "Job", store: "StatsStore", now: int) -> "Expected":
 
 
 def _delay(job: "Job", store: "StatsStore", now: int) -> "Delay | None":
-    """For how long a job that runs has had a window complete that nobody has gathered."""
+    """For how long a job that runs has had a window complete that nobody has gathered.
+
+    A window is complete when the batch after begins: not while the job stood still.
+    """
     from jobs.engine.history import History
     from jobs.engine.layout import JobStore, local
     from jobs.engine.lease import holder
-    from jobs.engine.progress import PROGRESS
+    from jobs.engine.progress import DECISIONS, PROGRESS
     from jobs.specs import MICROSECOND
     from jobs.status import SECOND
     from stats.frames import Delay
 
     storage, windows = local(job.storage), store.windows()
-    if holder(storage) is None or not windows:
+    held = holder(storage)
+    if held is None or not windows:
         return None
     due = windows[-1].end + job.statistics.window // MICROSECOND
-    done = History(JobStore(storage), PROGRESS)
-    complete = done.first(lambda batch: (batch["watermark"] or 0) >= due)
-    since = next((batch["finished"] for batch in done.between(complete, complete)), now)
-    return Delay(round((now - since) / SECOND), round(job.statistics.stale.total_seconds()))
+    tables = JobStore(storage)
+    done, begun = History(tables, PROGRESS), History(tables, DECISIONS)
+    after = (
+        done.first(lambda batch: batch["watermark"] is not None and batch["watermark"] >= due) + 1
+    )
+    since = next((batch["clock"] for batch in begun.between(after, after)), now)
+    waited = now - max(since, _micros(held.since))
+    return Delay(round(waited / SECOND), round(job.statistics.stale.total_seconds()))
+
+
+def _micros(time: str) -> int:
+    """A moment as a lease has it; one that is not known is over."""
+    try:
+        return round(datetime.fromisoformat(time).timestamp() * 1_000_000)
+    except ValueError:
+        return 0
 
 
 # --- what is shown -------------------------------------------------------------------------------
