@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from jobs.environment import passed, tracking
+
 MIDSTREAM = str(Path(sys.executable).parent / "midstream")
 
 log = logging.getLogger(__name__)
@@ -54,9 +56,9 @@ def midstream(*words: str, by: str = "", fine: tuple[int, ...] = (0,)) -> Answer
     1 is worth another try, 2 and 3 are not: wrong input stays wrong, and a refusal has a reason.
     """
     log.info("midstream %s", shlex.join(words))
-    environment = dict(os.environ) | ({"MIDSTREAM_USER": by} if by else {})
+    environment = variables(words[0]) | ({"MIDSTREAM_USER": by} if by else {})
     with subprocess.Popen(
-        [MIDSTREAM, *words, "--json"], env=environment, stdin=subprocess.DEVNULL,
+        command(*words), env=environment, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         out, err = process.communicate()
@@ -68,6 +70,17 @@ def midstream(*words: str, by: str = "", fine: tuple[int, ...] = (0,)) -> Answer
     if answer.code in (2, 3):
         raise RefusedError(answer.problem)
     raise CommandError(answer.problem if answer.data else (err or out)[-2000:] or answer.problem)
+
+
+def command(*words: str) -> list[str]:
+    """As it is called: what follows `--` is never an option, whatever somebody wrote there."""
+    end = words.index("--") if "--" in words else len(words)
+    return [MIDSTREAM, *words[:end], "--json", *words[end:]]
+
+
+def variables(name: str) -> dict[str, str]:
+    """The variables of a command: none of Airflow's, and MLflow's only where it is told of."""
+    return (tracking if name == "track" else passed)(os.environ)
 
 
 def asker() -> str:

@@ -10,6 +10,8 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
+from jobs.environment import passed
+
 ON_FAILURE = "MIDSTREAM_ON_FAILURE"
 """A command of yours that gets a failure as JSON: to page someone, for instance."""
 
@@ -34,4 +36,7 @@ def note(context: Mapping[str, Any]) -> None:
         with (Path(home) / "services" / "logs" / "failures.log").open("a") as file:
             file.write(dumps(found) + "\n")
     if command := os.environ.get(ON_FAILURE):
-        subprocess.run(shlex.split(command), input=dumps(found), text=True, check=False, timeout=60)
+        subprocess.run(
+            shlex.split(command), input=dumps(found), env=passed(os.environ), text=True,
+            check=False, timeout=60,
+        )  # fmt: skip

@@ -30,7 +30,7 @@ def collect(about: list[str]) -> list[str]:
     """Gather the windows that are complete; it reads what the job has read, and changes nothing."""
     job, file = about
     get_current_context()["job"] = job
-    found = midstream("stats", "collect", file, fine=(0, 3))
+    found = midstream("stats", "collect", "--", file, fine=(0, 3))
     if found.refusal:
         skip(found.refusal)
     tell("%s", found.data)
@@ -40,7 +40,7 @@ def collect(about: list[str]) -> list[str]:
 @task(retries=2)
 def validate(about: list[str]) -> int:
     """Judge the windows that are new; a quarantined one fails the task, as trying again would."""
-    found = midstream("stats", "validate", about[1], fine=(0, 3))
+    found = midstream("stats", "validate", "--", about[1], fine=(0, 3))
     if "validated" not in found.data:
         skip(found.refusal)
     for one in found.data["validated"]:

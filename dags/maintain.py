@@ -28,7 +28,7 @@ def tidy(about: list[str], params: dict[str, Any]) -> None:
     job, file = about
     get_current_context()["job"] = job
     dry = ("--dry-run",) if params["dry_run"] else ()
-    for one in midstream("maintain", file, *dry).data["tables"]:
+    for one in midstream("maintain", *dry, "--", file).data["tables"]:
         tell("%s", one)
 
 
@@ -43,7 +43,7 @@ def calibrate(about: list[str], params: dict[str, Any]) -> None:
     job, file = about
     get_current_context()["job"] = job
     dry = ("--dry-run",) if params["dry_run"] else ()
-    found = midstream("stats", "calibrate", file, *dry, fine=(0, 3))
+    found = midstream("stats", "calibrate", *dry, "--", file, fine=(0, 3))
     if found.refusal:
         skip(found.refusal)
     for name, cost in found.data["costs"].items():

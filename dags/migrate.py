@@ -59,7 +59,7 @@ def preflight(params: dict[str, Any]) -> dict[str, str]:
         return about
     if not params["plan"]:
         raise RefusedError("plan: write the plan to change to, such as ((a b) c)")
-    _show(midstream(*_words(about, params), "--dry-run", by=about["by"]).data)
+    _show(midstream(*_words(about, params, "--dry-run"), by=about["by"]).data)
     if params["dry_run"]:
         skip("this was a dry run: nothing has been asked for")
     return about
@@ -69,7 +69,7 @@ def preflight(params: dict[str, Any]) -> dict[str, str]:
 def request(about: dict[str, str], params: dict[str, Any]) -> str:
     """Ask the job, under an id that is this run's: however often this task runs, once."""
     if not params["request"]:
-        midstream(*_words(about, params), "--yes", "--id", about["id"], by=about["by"])
+        midstream(*_words(about, params, "--yes", "--id", about["id"]), by=about["by"])
     tell("asked for %s", about["id"])
     return about["id"]
 
@@ -80,7 +80,7 @@ def verify(about: dict[str, str], params: dict[str, Any]) -> str:
     if not params["verify"]:
         tell("not verified, as asked")
         return "finish"
-    found = midstream("verify", about["file"], "--query", about["query"], fine=(0, 1))
+    found = midstream("verify", "--query", about["query"], "--", about["file"], fine=(0, 1))
     if "expected" not in found.data:
         raise RefusedError(found.problem)
     for name in ("expected", "actual", "missing", "duplicate", "wrong"):
@@ -91,15 +91,15 @@ def verify(about: dict[str, str], params: dict[str, Any]) -> str:
 @task(retries=2)
 def finish(about: dict[str, str]) -> None:
     """Log to MLflow what the migration was and what it gained."""
-    tell("%s", midstream("track", about["file"]).data)
+    tell("%s", midstream("track", "--", about["file"]).data)
 
 
 @task(retries=2)
 def revert(about: dict[str, str]) -> None:
     """Go back to the plan before, then fail, because somebody has to look at the results."""
     words = ("--id", f"{about['id']}-back", "--reason", "results are not right")
-    migration = ("migration", "revert", about["file"], about["id"])
-    midstream(*migration, *words, "--yes", "--watch", by=about["by"])
+    command = ("migration", "revert", *words, "--yes", "--watch")
+    midstream(*command, "--", about["file"], about["id"], by=about["by"])
     raise RefusedError(f"{about['id']} was reverted: `midstream verify` finds wrong results")
 
 
@@ -132,11 +132,11 @@ def _id(query: str) -> str:
     return f"{at:%y%m%d-%H%M%S}-{at.microsecond // 1000:03d}-{query}"
 
 
-def _words(about: dict[str, str], params: dict[str, Any]) -> tuple[str, ...]:
+def _words(about: dict[str, str], params: dict[str, Any], *options: str) -> tuple[str, ...]:
     """The command that a form stands for."""
     return (
-        *("migrate", about["file"], params["plan"], "--query", about["query"]),
-        *("--strategy", params["migration"], "--reason", params["reason"]),
+        *("migrate", "--query", about["query"], "--strategy", params["migration"]),
+        *("--reason", params["reason"], *options, "--", about["file"], params["plan"]),
     )
 
 

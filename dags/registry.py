@@ -1,11 +1,15 @@
 """Which jobs there are, by their files: what the DAGs' forms offer, and when statistics are due."""
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from json import loads
 from math import gcd
 from pathlib import Path
+from urllib.parse import quote
 
 from airflow.sdk import Param
 
@@ -16,7 +20,7 @@ ALL = "all jobs"
 """What a form offers beside the jobs' names."""
 
 JOBS = "MIDSTREAM_JOBS"
-"""The job files, separated as in PATH; `midstream up` sets it."""
+"""The job files: a JSON list, as `midstream up` sets it, or separated as in PATH."""
 
 SEARCHES = (
     "as-written", "mjoin-ordering", "min-state", "state-selection", "state-removal", "mjoin-init",
@@ -26,6 +30,9 @@ SEARCHES = (
 
 MIGRATIONS = ("auto", "background", "moving-state", "parallel-track")
 """How to come to a plan."""
+
+LONGEST = 200
+"""Characters of a name: Airflow has a limit."""
 
 EVERY = timedelta(minutes=5)
 """How often to look where no job says so."""
@@ -44,18 +51,44 @@ class Known:
 
 def jobs() -> dict[str, Known]:
     """The jobs by their names; one whose file is wrong keeps its place, and its tasks say why."""
-    files = filter(None, os.environ.get(JOBS, "").split(os.pathsep))
-    return {job.name: job for job in map(_known, files)}
+    found: dict[str, Known] = {}
+    wrong: list[Path] = []
+    for path in files(os.environ.get(JOBS, "")):
+        known = _known(path)
+        if known is None or known.name in found:
+            wrong.append(path)
+        else:
+            found[known.name] = known
+    for path in wrong:
+        known = _nameless(path, found)
+        found[known.name] = known
+    return found
 
 
-def _known(file: str) -> Known:
-    path = Path(file)
+def files(listed: str) -> list[Path]:
+    """The paths of a list, absolute, whatever characters are in them."""
+    paths = listed.split(os.pathsep)
+    with suppress(ValueError):
+        read = loads(listed)
+        paths = [str(one) for one in read] if isinstance(read, list) else paths
+    return [Path(one).absolute() for one in paths if one]
+
+
+def _known(path: Path) -> Known | None:
     try:
         job = specs.load(path)
-    except MidstreamError:
-        return Known(path.stem, file, (), EVERY, "auto")
+    except (MidstreamError, ValueError, RecursionError):
+        return None
     policy = job.reoptimize
-    return Known(job.job, file, tuple(job.queries), job.statistics.every, policy.migration)
+    queries = tuple(job.queries)
+    return Known(job.job, str(path), queries, job.statistics.every, policy.migration)
+
+
+def _nameless(path: Path, taken: Container[str]) -> Known:
+    """Under its file's name or, where a job is called so or could not be, under the whole path."""
+    free = re.fullmatch("[a-z][a-z0-9-]{0,62}", path.stem) and path.stem not in taken
+    name = path.stem if free else quote(os.fsencode(path))[-LONGEST:]
+    return Known(name, os.fsencode(path).decode(errors="replace"), (), EVERY, "auto")
 
 
 def subjects(known: Mapping[str, Known]) -> list[str]:

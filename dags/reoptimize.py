@@ -91,7 +91,7 @@ def decide(about: list[str], params: dict[str, Any]) -> dict[str, Any]:
     if params["approve"]:
         words = ("--approve", params["approve"])
     because = ("--reason", params["reason"]) if params["reason"] else ()
-    found = midstream("reoptimize", file, *words, *because, by=asker(), fine=(0, 3))
+    found = midstream("reoptimize", *words, *because, "--", file, by=asker(), fine=(0, 3))
     if not isinstance(found.data, list):
         raise RefusedError(found.problem)
     (decision,) = found.data
@@ -111,7 +111,7 @@ def track(_decided: Any, queries: list[list[str]]) -> None:
     """Write what was decided to MLflow; while it does not answer, that is made up for later."""
     missed = []
     for file in sorted({file for file, _ in queries or ()}):
-        found = midstream("track", file).data
+        found = midstream("track", "--", file).data
         for name, url in found["runs"].items():
             tell("%s: %s", name, url)
         missed += [found["missed"]] if found["missed"] else []

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import BaseOperator, Context
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from dags.commands import MIDSTREAM, Answer, RefusedError, read, tell
+from dags.commands import Answer, RefusedError, command, read, tell, variables
 
 EVERY = 1.0
 """Seconds between two looks."""
@@ -51,8 +51,8 @@ class MigrationTrigger(BaseTrigger):
     async def _look(self) -> tuple[dict[str, Any], str]:
         """Its status; none where that cannot be read just now, and why not."""
         process = await asyncio.create_subprocess_exec(
-            MIDSTREAM, "migration", "status", self.file, self.migration, "--json",
-            stdin=asyncio.subprocess.DEVNULL,
+            *command("migration", "status", "--", self.file, self.migration),
+            env=variables("migration"), stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         out, _ = await process.communicate()

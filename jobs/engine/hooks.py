@@ -5,6 +5,8 @@ import shlex
 import subprocess
 from collections.abc import Mapping
 
+from jobs.environment import passed
+
 PATIENCE = 60
 """Seconds after which a command is given up."""
 
@@ -20,7 +22,7 @@ def run_hook(command: str, about: Mapping[str, str]) -> None:
     try:
         done = subprocess.run(
             shlex.split(command),
-            env={**os.environ, **about},
+            env={**passed(os.environ), **about},
             capture_output=True,
             text=True,
             timeout=PATIENCE,

@@ -4,10 +4,12 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json import dumps
 from pathlib import Path
 from socket import socket
 
-from jobs.services.home import ADMIN, VIEWER, Home
+from jobs.environment import needed, passed
+from jobs.services.home import ADMIN, PROGRAM, VIEWER, Home
 
 DAGS = Path(__file__).parents[2] / "dags"
 
@@ -35,49 +37,72 @@ class Component:
 
 def components(home: Home) -> list[Component]:
     """In the order in which they start: the slowest first, and the jobs, which wait for no one."""
-    known = environment(home)
     settings = home.settings
     server = ("-m", "uvicorn", "--factory", "jobs.tracking.server:app", "--host", "127.0.0.1")
-    commands = {
-        "airflow-api": (_bin("airflow"), "api-server"),
-        "mlflow": (sys.executable, *server, "--port", str(settings.mlflow_port)),
-        "airflow-scheduler": (_bin("airflow"), "scheduler", "--skip-serve-logs"),
-        "airflow-dags": (_bin("airflow"), "dag-processor"),
-        "airflow-triggerer": (_bin("airflow"), "triggerer", "--skip-serve-logs"),
-    }
-    jobs = {f"job-{name}": (_bin("midstream"), "run", file) for name, file in settings.jobs.items()}
+    mlflow = (sys.executable, *server, "--port", str(settings.mlflow_port))
+    orchestrates = airflow(home)
     # Tasks that start before the API is there fail.
     after = {"airflow-scheduler": settings.airflow_port}
-    return [
-        Component(name, command, known, after.get(name))
-        for name, command in (commands | jobs).items()
-    ]
+    commands = {
+        "airflow-api": ("api-server",),
+        "airflow-scheduler": ("scheduler", "--skip-serve-logs"),
+        "airflow-dags": ("dag-processor",),
+        "airflow-triggerer": ("triggerer", "--skip-serve-logs"),
+    }
+    first, *others = (
+        Component(name, (_bin("airflow"), *words), orchestrates, after.get(name))
+        for name, words in commands.items()
+    )
+    jobs = (
+        Component(f"job-{name}", (_bin("midstream"), "run", file), passed(_around()))
+        for name, file in settings.jobs.items()
+    )
+    return [first, Component("mlflow", mlflow, tracks(home)), *others, *jobs]
 
 
 def migrate_database(home: Home) -> Component:
     """What has to be done before Airflow starts, once for each of its versions."""
-    return Component("airflow-database", (_bin("airflow"), "db", "migrate"), environment(home))
+    return Component("airflow-database", (_bin("airflow"), "db", "migrate"), airflow(home))
 
 
 def _bin(name: str) -> str:
     return str(BIN / name)
 
 
-def environment(home: Home) -> dict[str, str]:
-    """The variables of every component: each finds the others, and no one else."""
+def _around() -> dict[str, str]:
+    """What there is, and the way to the programs and to this machine."""
     near = "127.0.0.1,localhost"
-    others = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW__")}
     path = os.pathsep.join([str(BIN), *filter(None, [os.environ.get("PATH")])])
     always = {"PATH": path, "NO_PROXY": near, "no_proxy": near, "PYTHONUNBUFFERED": "1"}
-    return others | always | _airflow(home) | _mlflow(home) | _midstream(home)
+    return dict(os.environ) | always
 
 
-def _midstream(home: Home) -> dict[str, str]:
+def airflow(home: Home) -> dict[str, str]:
+    """The variables of Airflow's components: its own, and what its tasks' commands will need."""
     settings = home.settings
-    return {
-        "MIDSTREAM_JOBS": os.pathsep.join(settings.jobs.values()),
+    tasks = {
+        "MIDSTREAM_JOBS": dumps(list(settings.jobs.values())),
         "MIDSTREAM_HOME": str(home.root.parent),
+        "MLFLOW_TRACKING_URI": settings.mlflow,
+        "MLFLOW_TRACKING_USERNAME": PROGRAM,
+        "MLFLOW_TRACKING_PASSWORD": home.keys()["tracking"],
     }
+    return passed(_around()) | tasks | _airflow(home)
+
+
+def tracks(home: Home) -> dict[str, str]:
+    """The MLflow server's variables: where its things are, and who may sign in."""
+    home.people()
+    home.keys()
+    own = {
+        "MIDSTREAM_MLFLOW_HOME": str(home.mlflow),
+        "MIDSTREAM_MLFLOW_PORT": str(home.settings.mlflow_port),
+        "MIDSTREAM_PASSWORDS": str(home.passwords),
+        "MIDSTREAM_KEYS": str(home.secrets),
+        "MLFLOW_ENABLE_AI_GATEWAY": "false",
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+    return needed(_around()) | own
 
 
 def _airflow(home: Home) -> dict[str, str]:
@@ -87,6 +112,7 @@ def _airflow(home: Home) -> dict[str, str]:
         "CORE__LOAD_EXAMPLES": False,
         "CORE__DAGS_ARE_PAUSED_AT_CREATION": False,
         "CORE__PARALLELISM": 4,
+        "CORE__AUTH_MANAGER": "jobs.services.sign_in.SignIn",
         "CORE__FERNET_KEY": keys["fernet"],
         "CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin,{VIEWER}:viewer",
@@ -111,16 +137,3 @@ def _airflow(home: Home) -> dict[str, str]:
     }
     set_ = {f"AIRFLOW__{name}": str(value) for name, value in options.items()}
     return set_ | {"AIRFLOW_HOME": str(home.airflow)}
-
-
-def _mlflow(home: Home) -> dict[str, str]:
-    people, _ = home.people()
-    return {
-        "MIDSTREAM_MLFLOW_HOME": str(home.mlflow),
-        "MIDSTREAM_PASSWORDS": str(home.passwords),
-        "MLFLOW_ENABLE_AI_GATEWAY": "false",
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        "MLFLOW_TRACKING_URI": home.settings.mlflow,
-        "MLFLOW_TRACKING_USERNAME": ADMIN,
-        "MLFLOW_TRACKING_PASSWORD": people[ADMIN],
-    }

@@ -10,6 +10,8 @@ from secrets import token_bytes, token_hex, token_urlsafe
 from typing import Any
 
 ADMIN, VIEWER = "admin", "viewer"
+PROGRAM = "midstream"
+"""As whom `midstream track` signs in to MLflow, with a key of its own."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,18 @@ class Home:
             _keep_secret(self.passwords, {ADMIN: token_urlsafe(12), VIEWER: token_urlsafe(12)})
         return _read(self.passwords), new
 
+    @property
+    def secrets(self) -> Path:
+        """The keys' file."""
+        return self.root / "keys.json"
+
     def keys(self) -> dict[str, str]:
-        """With which Airflow signs and encrypts."""
-        path = self.root / "keys.json"
-        if not path.exists():
-            fernet = urlsafe_b64encode(token_bytes(32)).decode()
-            _keep_secret(path, {"jwt": token_hex(32), "session": token_hex(32), "fernet": fernet})
-        found: dict[str, str] = _read(path)
-        return found
+        """With which Airflow signs and encrypts, and a program signs in to MLflow."""
+        found: dict[str, str] = _read(self.secrets) if self.secrets.exists() else {}
+        complete = _keys() | found
+        if complete != found:  # an older version made fewer
+            _keep_secret(self.secrets, complete)
+        return complete
 
     @property
     def settings(self) -> Settings:
@@ -133,7 +139,16 @@ def _write(path: Path, content: Any) -> None:
     draft.replace(path)
 
 
+def _keys() -> dict[str, str]:
+    fernet = urlsafe_b64encode(token_bytes(32)).decode()
+    others = {name: token_hex(32) for name in ("jwt", "session", "tracking")}
+    return others | {"fernet": fernet}
+
+
 def _keep_secret(path: Path, content: Mapping[str, str]) -> None:
-    """Readable by its owner from the first byte on."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    """Readable by its owner from the first byte on, and never half of it."""
+    draft = path.with_suffix(".draft")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(dumps(content, indent=2))
+    draft.replace(path)

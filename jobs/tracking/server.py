@@ -6,22 +6,17 @@ admin may look at everything and change nothing.
 """
 
 import os
-import re
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hmac import compare_digest
 from json import loads
 from pathlib import Path
-from typing import Any
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Mapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-ADMIN = "admin"
+from jobs.services.door import App, Door, Guesses, Receive, Scope, Send, answer, names, not_yet
+from jobs.services.home import ADMIN, PROGRAM
+from jobs.tracking.looks import looks
 
 HEALTH = "/health"
 """Anyone may ask whether the server is there."""
@@ -29,18 +24,25 @@ HEALTH = "/health"
 ASSISTANT = "/mlflow/assistant/"
 """MLflow's assistant runs commands on the server's machine: nobody needs that here."""
 
-_LOOKS = re.compile(r".*/(search[\w-]*|get[\w-]*|graphql|batch-get|metrics/[\w-]+)")
-"""Requests by POST that change nothing: MLflow's pages search this way."""
+REALM = (b"www-authenticate", b'Basic realm="Midstream", charset="UTF-8"')
 
 
 def app() -> App:
     """MLflow's application over the directory that the environment names, behind the gate."""
     home = Path(os.environ["MIDSTREAM_MLFLOW_HOME"])
-    passwords = Path(os.environ["MIDSTREAM_PASSWORDS"])
+    passwords = _read("MIDSTREAM_PASSWORDS")
+    programs = {PROGRAM: _read("MIDSTREAM_KEYS")["tracking"]}
     _settle(f"sqlite:///{home / 'mlflow.db'}", home / "artifacts")
     from mlflow.server.fastapi_app import app as mlflow
 
-    return Gate(mlflow, loads(passwords.read_text(encoding="utf-8")))
+    port = int(os.environ["MIDSTREAM_MLFLOW_PORT"])
+    return Door(Gate(mlflow, passwords, programs), names(port))
+
+
+def _read(variable: str) -> dict[str, str]:
+    """The file that a variable of the environment names."""
+    found: dict[str, str] = loads(Path(os.environ[variable]).read_text(encoding="utf-8"))
+    return found
 
 
 def _settle(database: str, artifacts: Path) -> None:
@@ -59,59 +61,58 @@ def _settle(database: str, artifacts: Path) -> None:
     initialize_backend_stores(database, database, root)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Gate:
     """Lets in who knows a password; who is not the admin only looks."""
 
     inner: App
     people: Mapping[str, str]
+    programs: Mapping[str, str] = field(default_factory=dict)
+    """Names and keys of programs, which write and which nobody can guess."""
+    guesses: Guesses = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.guesses = Guesses(frozenset(self.people))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":  # none of MLflow's pages needs one
-            await send({"type": "websocket.close", "code": 1008})
-        elif scope["type"] == "http" and (refusal := self.refusal(scope)):
-            await _answer(send, refusal)
-        else:
+        if scope["type"] != "http" or scope["path"] == HEALTH:
             await self.inner(scope, receive, send)
+        elif ASSISTANT in scope["path"]:
+            await answer(send, 404, "not part of this server")
+        else:
+            await self._ask(scope, receive, send)
 
-    def refusal(self, scope: Scope) -> int:
-        """The status to refuse a request with; 0 if it may pass."""
-        if scope["path"] == HEALTH:
-            return 0
-        if ASSISTANT in scope["path"]:
-            return 404
-        name = self.who(dict(scope["headers"]).get(b"authorization", b""))
-        if name is None:
-            return 401
-        return 0 if name == ADMIN or looks(scope["method"], scope["path"]) else 403
+    async def _ask(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name, password = signed(dict(scope["headers"]).get(b"authorization", b""))
+        program = same(self.programs.get(name, ""), password) and name in self.programs
+        if password and not program and (seconds := self.guesses.wait(name)):
+            await not_yet(send, seconds)
+        elif not program and not self._knows(name, password):
+            await answer(send, 401, "sign in first", REALM)
+        elif program or name == ADMIN or looks(scope["method"], scope["path"]):
+            await self.inner(scope, receive, send)
+        else:
+            await answer(send, 403, "you may look, but not change anything")
 
-    def who(self, header: bytes) -> str | None:
-        """Who it is, if the password is right."""
-        kind, _, coded = header.partition(b" ")
-        try:
-            name, _, password = b64decode(coded, validate=True).decode().partition(":")
-        except (Error, UnicodeDecodeError):
-            return None
-        known = self.people.get(name)
-        right = known is not None and compare_digest(known.encode(), password.encode())
-        return name if kind.lower() == b"basic" and right else None
-
-
-def looks(method: str, path: str) -> bool:
-    """Whether a request changes nothing."""
-    return method in ("GET", "HEAD", "OPTIONS") or bool(method == "POST" and _LOOKS.fullmatch(path))
+    def _knows(self, name: str, password: str) -> bool:
+        """Whether it is that person; asking without a password is no guess."""
+        if not password:
+            return False
+        right = same(self.people.get(name, ""), password)
+        (self.guesses.right if right else self.guesses.wrong)(name)
+        return right
 
 
-_WORDS = {
-    401: b"sign in first",
-    403: b"you may look, but not change anything",
-    404: b"not part of this server",
-}
+def signed(header: bytes) -> tuple[str, str]:
+    """A name and a password; two empty ones where there are none."""
+    kind, _, coded = header.partition(b" ")
+    try:
+        name, _, password = b64decode(coded, validate=True).decode().partition(":")
+    except (Error, UnicodeDecodeError):
+        return "", ""
+    return (name, password) if kind.lower() == b"basic" else ("", "")
 
 
-async def _answer(send: Send, status: int) -> None:
-    headers = [(b"content-type", b"text/plain")]
-    if status == 401:
-        headers.append((b"www-authenticate", b'Basic realm="Midstream"'))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": _WORDS[status]})
+def same(one: str, other: str) -> bool:
+    """Whether two passwords are, which takes as long if they are not."""
+    return compare_digest(one.encode(), other.encode())

@@ -36,6 +36,30 @@ def test_a_command_is_logged_as_a_person_would_type_it(
     assert """midstream migrate '((a b) c)' --reason 'it'"'"'s late'""" in caplog.messages
 
 
+def test_what_a_form_says_is_never_an_option(tmp_path: Path):
+    from dags import commands, migrate
+
+    form = {"migration": "auto", "reason": "--yes", "plan": "--yes"}
+    words = migrate._words({"file": "-j.yaml", "query": "two"}, form, "--dry-run")
+    said = commands.command(*words)
+    assert said[1:] == [
+        *("migrate", "--query", "two", "--strategy", "auto", "--reason", "--yes", "--dry-run"),
+        *("--json", "--", "-j.yaml", "--yes"),
+    ]
+    with pytest.raises(commands.RefusedError, match=r"-j\.yaml: cannot be read"):
+        commands.midstream(*words)
+
+
+def test_a_command_knows_none_of_airflows_secrets(monkeypatch: pytest.MonkeyPatch):
+    from dags import commands
+
+    monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "s")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "k")
+    assert not {"s", "k"} & set(commands.variables("verify").values())
+    assert "k" in commands.variables("track").values()
+    assert "s" not in commands.variables("track").values()
+
+
 def test_what_may_go_better_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from dags import commands
 

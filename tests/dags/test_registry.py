@@ -1,5 +1,6 @@
 """Which jobs the DAGs know, whose turn it is, and that parsing them imports nothing heavy."""
 
+import json
 import os
 import subprocess
 import sys
@@ -66,6 +67,83 @@ def test_a_wrong_job_file_does_not_take_the_others_down(registry):
     assert found["lost"].queries == ()
     assert registry.subjects(found)[0] == "small / three"
     assert registry.chosen("other / two", found) == (found["other"], "two")
+
+
+HOSTILE = (
+    "a:b.yaml", "c d.yaml", "e,f.yaml", "g'h\".yaml", "i\nj.yaml", "ключ.yaml", "-k.yaml",
+    "l*[m]?.yaml", "n=o/p.yaml", "$(q);r.yaml", "%41.yaml", "{{ s }}.yaml", "#t?u.yaml",
+    "[\"v\"]/w.yaml",
+)  # fmt: skip
+"""Names of files and directories that mean something to a shell, a URL, a template or a list."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_job_file_whose_name_means_something_elsewhere(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from dags import registry
+    from jobs.services.components import components
+    from jobs.services.home import Home, Settings
+
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    small.job(tmp_path).rename(file)
+    home = Home.of(tmp_path)
+    home.make()
+    home.keep(Settings(1, 2, {"small": str(file), "other": "/elsewhere.yaml"}))
+    known = {one.name: one for one in components(home)}
+    monkeypatch.setenv("MIDSTREAM_JOBS", known["airflow-dags"].environment["MIDSTREAM_JOBS"])
+    found = registry.jobs()
+    assert {job.name: job.file for job in found.values()} == {
+        "small": str(file),
+        "elsewhere": "/elsewhere.yaml",
+    }
+    assert known["job-small"].command[-2:] == ("run", str(file))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_wrong_file_whose_name_means_something_elsewhere(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from dags import news, registry
+
+    file = tmp_path / name
+    monkeypatch.setenv("MIDSTREAM_JOBS", json.dumps([str(file), str(small.job(tmp_path))]))
+    found = registry.jobs()
+    assert [job.file for job in found.values()] == [str(tmp_path / "job.yaml"), str(file)]
+    for key, job in found.items():
+        assert (job.name, news.job_of(news.asset(key).name)) == (key, key)
+        assert key.isascii()
+
+
+def test_two_files_of_one_name_and_paths_that_are_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from dags import news, registry
+
+    right = small.job(tmp_path)
+    (tmp_path / "small").mkdir()
+    again = right.rename(tmp_path / "again.yaml")
+    wrong = [tmp_path / "small.yaml", tmp_path / "small" / "small.yaml", tmp_path / ("x" * 3000)]
+    others = [os.fsdecode(b"/tmp/\xff.yaml"), "/a\0b.yaml", "relative.yaml", 7]
+    listed = [str(one) for one in (again, again, *wrong)] + others
+    monkeypatch.setenv("MIDSTREAM_JOBS", json.dumps(listed))
+    found = registry.jobs()
+    assert len(found) == len(listed)
+    assert found["small"].file == str(again)
+    assert found["relative"].file == str(Path.cwd() / "relative.yaml")
+    for key, job in found.items():
+        assert news.asset(key)
+        assert json.dumps(job.file).encode()
+        assert job.file.encode()
+
+
+def test_job_files_as_a_person_lists_them(monkeypatch: pytest.MonkeyPatch):
+    from dags import registry
+
+    assert registry.files("/a.yaml:/b c.yaml::") == [Path("/a.yaml"), Path("/b c.yaml")]
+    assert registry.files("[draft]/a.yaml") == [Path.cwd() / "[draft]" / "a.yaml"]
+    assert registry.files("") == []
 
 
 def test_the_forms_offer_every_strategy_there_is():

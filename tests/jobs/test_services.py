@@ -1,6 +1,5 @@
 """What `up` keeps running, with programs that start at once in place of Airflow and MLflow."""
 
-import asyncio
 import json
 import os
 import signal
@@ -8,7 +7,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,8 +24,9 @@ from jobs.services import manage
 from jobs.services.components import Component, components
 from jobs.services.home import Home, Settings
 from jobs.services.supervisor import LONGEST, Child, below, write_ahead
-from jobs.tracking.server import Gate, looks
+from jobs.tracking.server import Gate
 from tests.jobs import small
+from tests.jobs.asking import ask, basic, fine
 
 SUPERVISE = """
 import json, os, sys
@@ -210,6 +209,7 @@ def test_every_component_listens_on_this_machine_only(home: Home):
     }  # fmt: skip
     known = found["airflow-api"].environment
     assert known["AIRFLOW__API__HOST"] == "127.0.0.1"
+    assert json.loads(known["MIDSTREAM_JOBS"]) == ["/jobs/small.yaml"]
     assert known["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"] == "admin:admin,viewer:viewer"
     assert known["MLFLOW_DISABLE_TELEMETRY"] == "true"
     for name in ("airflow-scheduler", "airflow-triggerer"):
@@ -218,6 +218,33 @@ def test_every_component_listens_on_this_machine_only(home: Home):
     for one in found.values():
         people, _ = home.people()
         assert not set(people.values()) & set(one.command)  # `ps` shows everyone's
+
+
+def test_who_knows_which_secret(home: Home, monkeypatch: pytest.MonkeyPatch):
+    """A job knows none, MLflow's server reads its own, and Airflow no person's password."""
+    home.keep(Settings(18080, 15000, {"small": "/jobs/small.yaml"}))
+    people, keys = home.people()[0], home.keys()
+    for name, value in {"AIRFLOW__CORE__FERNET_KEY": "x", "AWS_SECRET": "y", "PAGER": "z"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MIDSTREAM_PASS_ENV", "PAGER")
+    for one in components(home):
+        known = set(one.environment.values())
+        expected = set(keys.values()) if one.name.startswith("airflow-") else set()
+        assert known & {*people.values(), *keys.values()} == expected, one.name
+        assert not known & {"x", "y"}, one.name
+        assert ("z" in known) == (one.name != "mlflow"), one.name
+        assert str(one).find(keys["jwt"]) == -1
+    job = next(one for one in components(home) if one.name == "job-small")
+    assert not [name for name in job.environment if name.startswith(("AIRFLOW", "MLFLOW_T"))]
+
+
+def test_a_home_of_an_older_version_gets_the_keys_that_it_lacks(home: Home):
+    home.secrets.write_text(json.dumps({"jwt": "j", "session": "s", "fernet": "f"}))
+    found = home.keys()
+    assert (found["jwt"], found["session"], found["fernet"]) == ("j", "s", "f")
+    assert len(found["tracking"]) == 64
+    assert home.keys() == found
+    assert home.secrets.stat().st_mode & 0o777 == 0o600
 
 
 # --- up and down ---------------------------------------------------------------------------------
@@ -290,29 +317,6 @@ def test_nothing_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 # --- MLflow's gate -------------------------------------------------------------------------------
 
 
-def asked(method: str, path: str, who: str = "") -> int:
-    """The status with which the gate answers, or 200 where it lets the request pass."""
-    statuses: list[int] = []
-
-    async def inner(_scope: Any, _receive: Any, _send: Any) -> None:
-        statuses.append(200)
-
-    async def receive() -> None:
-        return None
-
-    async def send(message: Any) -> None:
-        if "status" in message:
-            statuses.append(message["status"])
-
-    coded = b"Basic " + b64encode(who.encode())
-    headers = [(b"authorization", coded)] if who else []
-    scope = {"type": "http", "method": method, "path": path, "headers": headers}
-    gate = Gate(inner, {"admin": "a", "viewer": "v"})
-    asyncio.run(gate(scope, receive, send))
-    (status,) = statuses
-    return status
-
-
 MAKE = "/api/2.0/mlflow/experiments/create"
 SEARCH = "/ajax-api/2.0/mlflow/runs/search"
 
@@ -323,47 +327,33 @@ SEARCH = "/ajax-api/2.0/mlflow/runs/search"
         ("GET", "/", "", 401),
         ("GET", "/health", "", 200),
         ("GET", "/", "admin:v", 401),
+        ("GET", "/", "admin:", 401),
         ("GET", "/", "nobody:a", 401),
+        ("GET", "/", "nobody:", 401),
         ("GET", "/", "admin", 401),
         ("GET", "/", "viewer:v", 200),
         ("POST", SEARCH, "viewer:v", 200),
         ("POST", MAKE, "viewer:v", 403),
         ("DELETE", "/api/3.0/mlflow/anything", "viewer:v", 403),
         ("POST", MAKE, "admin:a", 200),
+        ("POST", MAKE, "midstream:k", 200),
+        ("POST", MAKE, "midstream:a", 401),
         ("GET", "/ajax-api/3.0/mlflow/assistant/config", "viewer:v", 404),
         ("POST", "/ajax-api/3.0/mlflow/assistant/message", "admin:a", 404),
     ],
 )
 def test_who_may_do_what_in_mlflow(method: str, path: str, who: str, status: int):
-    assert asked(method, path, who) == status
+    gate = Gate(fine, {"admin": "a", "viewer": "v"}, {"midstream": "k"})
+    assert ask(gate, method, path, **(basic(who) if who else {}))[0] == status
 
 
 def test_nothing_of_the_assistant_is_served():
     from mlflow.server.assistant.api import assistant_router
 
     paths = [route.path for route in assistant_router.routes if isinstance(route, APIRoute)]
+    gate = Gate(fine, {"admin": "a"})
     assert paths
-    assert {asked("GET", path, "admin:a") for path in paths} == {404}
-
-
-def test_no_other_way_in():
-    closed: list[Any] = []
-
-    async def inner(_scope: Any, _receive: Any, _send: Any) -> None:
-        raise AssertionError
-
-    async def send(message: Any) -> None:
-        closed.append(message["type"])
-
-    asyncio.run(Gate(inner, {})({"type": "websocket", "path": "/", "headers": []}, send, send))  # type: ignore[arg-type]
-    assert closed == ["websocket.close"]
-
-
-def test_what_changes_something_does_not_pass_as_a_look():
-    assert looks("POST", "/graphql")
-    assert looks("POST", "/ajax-api/2.0/mlflow/metrics/get-history-bulk-interval")
-    assert not looks("POST", "/api/2.0/mlflow/runs/search/delete")
-    assert not looks("PATCH", SEARCH)
+    assert {ask(gate, "GET", path, **basic("admin:a"))[0] for path in paths} == {404}
 
 
 def test_who_reads_keeps_nobody_from_writing(tmp_path: Path):
