@@ -14,7 +14,8 @@ from jobs.engine.feed import Inlet
 from jobs.engine.history import History
 from jobs.engine.ingest import ALWAYS, REASON
 from jobs.engine.layout import local
-from jobs.engine.progress import DECISIONS, PROGRESS
+from jobs.engine.progress import DECISIONS, PROGRESS, Flow
+from jobs.engine.rows import read
 from jobs.engine.store import BATCH
 from jobs.errors import RefusedError
 from jobs.specs import MICROSECOND, Job
@@ -262,17 +263,23 @@ def _batch(before: Mapping[str, Any] | None, row: Mapping[str, Any]) -> Batch:
         after=row["watermark"],
         finished=row["finished"],
         since=before["finished"] if before else None,
-        ms=sum(row["ms"].values()),
+        ms=sum(row.get("ms", {}).values()),
         cpu=row.get("cpu"),
         memory=row.get("memory"),
         backlog=row.get("backlog"),
         streams={
-            name: Counted(flow["rows"], flow["late"], flow["rejected"], flow["newest"])
-            for name, flow in row["streams"].items()
+            name: Counted(flow.rows, flow.late, flow.rejected, flow.newest)
+            for name, counted in row.get("streams", {}).items()
+            for flow in [read(Flow, counted, PROGRESS, later=True)]
         },
-        operators={key: Worked(**work) for key, work in row["operators"].items()},
-        results=row["results"],
-        emitted={q: (emitted[q], until) for q, until in row["emitted"].items() if q in emitted},
+        operators={
+            key: read(Worked, work, PROGRESS, later=True)
+            for key, work in row.get("operators", {}).items()
+        },
+        results=row.get("results", {}),
+        emitted={
+            q: (emitted[q], until) for q, until in row.get("emitted", {}).items() if q in emitted
+        },
     )
 
 

@@ -17,8 +17,9 @@ from jobs.engine.lease import holder
 from jobs.engine.microbatch import fingerprint
 from jobs.engine.migrator import context_of, mark, still_partial
 from jobs.engine.observed import observed
-from jobs.engine.progress import Decision, latest
+from jobs.engine.progress import DECISIONS, Decision, latest
 from jobs.engine.requests import MIGRATE, Request, asked, told
+from jobs.engine.rows import read as read_row
 from jobs.errors import InputError, RefusedError
 from jobs.specs import MICROSECOND, Job
 from jobs.status import recent
@@ -79,7 +80,7 @@ class Running:
     def under_way(self) -> Request | None:
         """What the job is carrying out."""
         migration = self.decision.migration if self.decision else None
-        return Request(**migration["request"]) if migration else None
+        return read_row(Request, migration["request"], DECISIONS) if migration else None
 
     @property
     def rows(self) -> dict[str, float]:

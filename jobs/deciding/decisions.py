@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from jobs.engine.rows import read
 from optimizer.cost.dual import gain
 from optimizer.drift import Outcome
 
@@ -30,6 +31,8 @@ _SCHEMA = pa.schema(
         ("content", pa.string()),
     ]
 )
+
+WHERE = "reoptimize/decisions"
 
 FILES = 64
 """So many files are merged into one: each decision adds one."""
@@ -138,14 +141,14 @@ class Decision:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Decision":
         """What `to_json` wrote."""
-        return cls(
-            **{
-                **data,
-                "reasons": tuple(data["reasons"]),
-                "candidates": tuple(Candidate(**one) for one in data["candidates"]),
-                "windows": tuple((start, end) for start, end in data["windows"]),
-            }
-        )
+        candidates = (read(Candidate, one, WHERE, later=True) for one in data["candidates"])
+        content = {
+            **data,
+            "reasons": tuple(data["reasons"]),
+            "candidates": tuple(candidates),
+            "windows": tuple((start, end) for start, end in data["windows"]),
+        }
+        return read(cls, content, WHERE, later=True)
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ class DecisionLog:
         """Append a decision, or what has become of it."""
         row = decision.to_json() | {"content": dumps(decision.to_json())}
         rows = pa.Table.from_pylist([{name: row[name] for name in _SCHEMA.names}], _SCHEMA)
-        write_deltalake(self.path, rows, mode="append")
+        write_deltalake(self.path, rows, mode="append", schema_mode="merge")
         table = DeltaTable(self.path)
         if len(table.file_uris()) > FILES:
             table.optimize.compact()

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from jobs.engine.rows import read
 from optimizer.workload import Workload
 
 STEP = 1.5
@@ -86,7 +87,8 @@ class PlanLibrary:
             return []
         known = QueryBuilder().register("library", DeltaTable(self.path))
         rows = pa.table(known.execute("SELECT content FROM library").read_all())
-        found = [Entry(**loads(content)) for content in rows.column("content").to_pylist()]
+        contents = map(loads, rows.column("content").to_pylist())
+        found = [read(Entry, one, "reoptimize/library", later=True) for one in contents]
         return sorted(found, key=lambda entry: (-entry.used, entry.query, entry.signature))
 
     def find(self, query: str, fingerprint: str, signature: str) -> Entry | None:

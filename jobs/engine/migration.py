@@ -5,9 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from jobs.engine.requests import Request
+from jobs.engine.rows import read
 from optimizer.migration.steps import CutOver, Fill, Prove, Step, Track, Wait, from_json, to_json
 from optimizer.plan import Plan
 from optimizer.plan import from_json as plan_from_json
+
+_WHERE = "the migration under way in control/decisions"
 
 
 @dataclass(frozen=True)
@@ -69,16 +72,15 @@ class Migration:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Migration":
         """What `to_json` wrote."""
-        slices = data["slices"]
-        return cls(
-            **{
-                **data,
-                "request": Request(**data["request"]),
-                "steps": tuple(map(from_json, data["steps"])),
-                "tracked": tuple(data["tracked"]),
-                "slices": None if slices is None else tuple(slices),
-            }
-        )
+        slices = data.get("slices")
+        content = {
+            **data,
+            "request": read(Request, data["request"], _WHERE),
+            "steps": tuple(map(from_json, data["steps"])),
+            "tracked": tuple(data.get("tracked", ())),
+            "slices": None if slices is None else tuple(slices),
+        }
+        return read(cls, content, _WHERE)
 
 
 def coming(request: Request, plans: Mapping[str, Plan]) -> Plan:

@@ -19,7 +19,7 @@ from jobs.engine.ingest import ALWAYS
 from jobs.engine.lower import Change
 from jobs.engine.migration import Migration, coming
 from jobs.engine.pace import Pace
-from jobs.engine.progress import Progress
+from jobs.engine.progress import DECISIONS, Progress
 from jobs.engine.requests import (
     ABORT,
     MIGRATE,
@@ -33,6 +33,7 @@ from jobs.engine.requests import (
     told,
 )
 from jobs.engine.requests import MIGRATIONS as MIGRATIONS_LOG
+from jobs.engine.rows import read
 from jobs.engine.states import States
 from jobs.engine.store import Store
 from optimizer.migration import MIGRATIONS
@@ -178,7 +179,7 @@ class Migrator:
 
     def tell(self, events: Sequence[Mapping[str, Any]], number: int) -> None:
         """Log what a decision says has happened, and run the commands that wait for an end."""
-        made = [Event(**event) for event in events]
+        made = [read(Event, event, DECISIONS) for event in events]
         if not made or self.store.last_batch(MIGRATIONS_LOG) >= number:
             return
         for event in made:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from jobs.engine.rows import read
 from jobs.engine.store import Store
 
 DECISIONS = "control/decisions"
@@ -39,7 +40,7 @@ class Decision:
     @classmethod
     def from_text(cls, content: str) -> "Decision":
         """What a row of the table holds."""
-        return cls(**loads(content))
+        return read(cls, loads(content), DECISIONS)
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,13 @@ def decided(store: Store, batch: int) -> Decision | None:
     """What a batch decided before it was interrupted."""
     if store.last_batch(DECISIONS) < batch:
         return None
-    return Decision(**_content(store, DECISIONS, batch))
+    return read(Decision, _content(store, DECISIONS, batch), DECISIONS)
 
 
 def latest(store: Store) -> Decision | None:
     """The newest decision: of the last batch that is done, or of one that was interrupted."""
     content = _newest(store, DECISIONS)
-    return Decision(**content) if content else None
+    return read(Decision, content, DECISIONS) if content else None
 
 
 def last(store: Store) -> Progress:
@@ -158,6 +159,7 @@ def _newest(store: Store, table: str) -> dict[str, Any] | None:
 
 
 def _progress(content: dict[str, Any]) -> Progress:
-    content["streams"] = {name: Flow(**flow) for name, flow in content["streams"].items()}
-    content["operators"] = {key: Work(**work) for key, work in content["operators"].items()}
-    return Progress(**content)
+    flows, works = content.get("streams", {}), content.get("operators", {})
+    content["streams"] = {name: read(Flow, flow, PROGRESS) for name, flow in flows.items()}
+    content["operators"] = {key: read(Work, work, PROGRESS) for key, work in works.items()}
+    return read(Progress, content, PROGRESS)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from jobs.engine.rows import read
 from jobs.engine.store import Store
 
 REQUESTS = "control/requests"
@@ -108,4 +109,5 @@ def told(store: Store) -> list[Event]:
     if not store.exists(MIGRATIONS):
         return []
     rows = store.load(MIGRATIONS).to_pylist()
-    return [Event(**loads(row["content"])) for row in sorted(rows, key=lambda row: row["batch"])]
+    events = (loads(row["content"]) for row in sorted(rows, key=lambda row: row["batch"]))
+    return [read(Event, event, MIGRATIONS, later=True) for event in events]
