@@ -198,11 +198,11 @@ class Gathering:
         ahead = self.job.streams[stream.name].ahead // MICROSECOND
         limits = [(t.batch.number, t.earliest, t.clock + ahead) for t in batches]
         decided = raw.sparkSession.createDataFrame(
-            limits, f"{BATCH} BIGINT, _from BIGINT, _until BIGINT"
+            limits, f"`{BATCH}` BIGINT, `@from` BIGINT, `@to` BIGINT"
         )
         time = f"unix_micros(`{stream.event_time}`)"
         return raw.join(decided.hint("broadcast"), BATCH).where(
-            f"{REASON} IS NULL AND {time} BETWEEN _from AND _until"
+            f"`{REASON}` IS NULL AND {time} BETWEEN `@from` AND `@to`"
         )
 
 

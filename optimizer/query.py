@@ -17,8 +17,9 @@ HOLE = "\0"
 RESULT = ""
 """The alias of what a group-by computes: its keys, its aggregates, its window's start and end."""
 
-WINDOW_START = "window_start"
-WINDOW_END = "window_end"
+WINDOW_START = "window.start"
+WINDOW_END = "window.end"
+"""No user can write a dot into a name, nor `@`: our own columns never meet one of theirs."""
 
 
 class QueryError(ValueError):
@@ -181,7 +182,7 @@ class Aggregate:
     @property
     def parts(self) -> dict[str, str]:
         """The partial aggregates that make it up: the function of each, and its column."""
-        return {function: f"{self.name}__{function}" for function in AGGREGATES[self.function]}
+        return {function: f"{self.name}@{function}" for function in AGGREGATES[self.function]}
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

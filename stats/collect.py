@@ -302,7 +302,9 @@ def _left(
     """How many different tuples a window's batches have, as far as their joins can tell."""
     rows = during(subject.inputs[stream.name].rows, stream, subject.windows)
     start = f"{window_start(stream, subject.windows)} AS _w"
-    different = rows.where(conjunction(conditions)).selectExpr(start, BATCH, *map(quote, keys))
+    different = rows.where(conjunction(conditions)).selectExpr(
+        start, quote(BATCH), *map(quote, keys)
+    )
     left = different.distinct().groupBy("_w").count().collect()
     return {row["_w"]: row["count"] for row in left}
 

@@ -21,7 +21,7 @@ Values = tuple[str, ...]
 Selects = tuple[str, ...]
 """Conditions on a stream's columns, as SQL; all of them hold, and none excludes nothing."""
 
-BATCH = "_batch"
+BATCH = "@batch"
 """The column that says which batch took a tuple in."""
 
 _FIXED = {

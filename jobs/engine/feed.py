@@ -32,7 +32,7 @@ from optimizer.query import Stream
 
 Rows = TypeVar("Rows")
 
-TAG = "_stream"
+TAG = "@stream"
 """The column that says to which stream a row of the united query belongs."""
 
 
@@ -116,7 +116,7 @@ def united(spark: SparkSession, inlets: Sequence[Inlet]) -> DataFrame:
     """
     frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in inlets}
     if straight(inlets):
-        nothing = (frame.selectExpr(f"0 AS {TAG}").where("false") for frame in frames.values())
+        nothing = (frame.selectExpr(f"0 AS `{TAG}`").where("false") for frame in frames.values())
         return reduce(DataFrame.unionAll, nothing)
     types = {name: frame.schema.simpleString() for name, frame in frames.items()}
 
@@ -126,7 +126,7 @@ def united(spark: SparkSession, inlets: Sequence[Inlet]) -> DataFrame:
             f"{row if other == name else f'CAST(NULL AS {kind})'} AS `{other}`"
             for other, kind in types.items()
         ]
-        return frames[name].selectExpr(f"'{name}' AS {TAG}", *columns)
+        return frames[name].selectExpr(f"'{name}' AS `{TAG}`", *columns)
 
     return reduce(DataFrame.unionAll, map(tagged, frames))
 
@@ -184,4 +184,4 @@ def _own(column: pa.ChunkedArray) -> pa.Table:
 
 def as_frames(batch: DataFrame, streams: Iterable[str]) -> dict[str, DataFrame]:
     """A batch's rows by stream, where they are."""
-    return {name: batch.where(f"{TAG} = '{name}'").selectExpr(f"`{name}`.*") for name in streams}
+    return {name: batch.where(f"`{TAG}` = '{name}'").selectExpr(f"`{name}`.*") for name in streams}

@@ -1,6 +1,6 @@
 """What a batch takes in: tuples in time, late ones, and those that do not fit their stream.
 
-A stream's raw rows have its columns, and beside them `_reason` and `_row`: why the source could not
+A stream's raw rows have its columns, and beside them `@reason` and `@row`: why the source could not
 make a tuple of what it read, and what that was.  Nothing is dropped silently: late and rejected
 rows go to tables of their own.
 """
@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 from jobs.engine.executors import Executor
 from jobs.engine.progress import Decision, Flow, Progress
-from jobs.engine.statements import parse
+from jobs.engine.statements import parse, quote
 from optimizer.query import Stream
 from optimizer.window import MICROSECONDS
 
 ALWAYS = -(2**62)
 """Before every event time."""
 
-REASON, ROW = "_reason", "_row"
+REASON, ROW, WATERMARK = "@reason", "@row", "@watermark"
+"""Columns of rows set aside: why, the text they were read from, and what they came too late for."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def summarise(
     """
     looks = [
         f"SELECT '{name}' AS stream, count(*) AS total, CAST(0 AS BIGINT) AS late, "
-        f"count(CASE WHEN {REASON} IS NULL THEN {_time(ingest)} END) AS fitting, "
+        f"count(CASE WHEN {quote(REASON)} IS NULL THEN {_time(ingest)} END) AS fitting, "
         f"max({_time(ingest)}) AS newest, min({_time(ingest)}) AS oldest FROM `raw_{name}`"
         for name, ingest in ingests.items()
     ]
@@ -123,14 +124,14 @@ def take_in(
     aside = []
     if flow.late:
         aside.append(f"late_{name}")
-        reason = f"CAST(:watermark AS BIGINT) AS _watermark {source} {fits} AND {late}"
+        reason = f"CAST(:watermark AS BIGINT) AS {quote(WATERMARK)} {source} {fits} AND {late}"
         executor.run(aside[-1], parse(f"SELECT {columns}, {reason}"), parameters)
     if flow.rejected:
         aside.append(f"rejected_{name}")
         time = f"`{ingest.stream.event_time}`"
         reason = (
-            f"coalesce({REASON}, CASE WHEN {time} IS NULL THEN 'no event time' "
-            f"ELSE 'event time too far in the future' END) AS {REASON}, {ROW}"
+            f"coalesce({quote(REASON)}, CASE WHEN {time} IS NULL THEN 'no event time' "
+            f"ELSE 'event time too far in the future' END) AS {quote(REASON)}, {quote(ROW)}"
         )
         statement = f"SELECT {columns}, {reason} {source} NOT ({fits})"
         executor.run(aside[-1], parse(statement), parameters)
@@ -143,7 +144,7 @@ def _time(ingest: Ingest) -> str:
 
 def _fits(ingest: Ingest) -> str:
     time = _time(ingest)
-    return f"({REASON} IS NULL AND coalesce({time} <= :latest_{ingest.stream.name}, FALSE))"
+    return f"({quote(REASON)} IS NULL AND coalesce({time} <= :latest_{ingest.stream.name}, FALSE))"
 
 
 def _late(ingest: Ingest) -> str:

@@ -40,7 +40,7 @@ class Operator:
     content: str
     kept: bool = False
     retention: int = 0
-    """How long after its time (`_until`) a kept row may still be needed, in microseconds."""
+    """How long after its time (`@until`) a kept row may still be needed, in microseconds."""
 
     @property
     def relation(self) -> str:

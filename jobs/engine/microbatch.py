@@ -376,7 +376,7 @@ def differing(executor: Executor, one: str, other: str) -> exp.Query:
         else quote(field.name)
         for field in executor.schema(one)
     )
-    sides = (f"SELECT {columns} FROM {one}", f"SELECT {columns} FROM {other}")
+    sides = [f"SELECT {columns} FROM {quote(name)}" for name in (one, other)]
     halves = [f"({a} EXCEPT ALL {b})" for a, b in (sides, sides[::-1])]
     return parse(f"SELECT count(*) AS n FROM ({' UNION ALL '.join(halves)}) AS d")
 

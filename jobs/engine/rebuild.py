@@ -18,6 +18,7 @@ from jobs.engine.statements import (
     inside,
     least,
     parse,
+    quote,
     reduced,
     scope_of,
     selected,
@@ -51,7 +52,7 @@ def statement(recipe: Recipe, boundary: int, bucket: int, only: Slice | None = N
 
 
 def _known(source: Node, boundary: int, only: Slice | None) -> str:
-    conditions = [f"{BATCH} <= {boundary}"]
+    conditions = [f"{quote(BATCH)} <= {boundary}"]
     if only is not None:
         oldest = least(times(source))
         conditions += [f"{oldest} >= {only.start}", f"{oldest} < {only.end}"]

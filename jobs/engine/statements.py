@@ -43,8 +43,8 @@ class Split:
 
 def physical(names: Identity, column: ColumnRef) -> str:
     """What a column is called in the relations of an operator, whichever query asks."""
-    canonical = f"{names.names[column.alias]}__{column.name}" if column.alias else column.name
-    return canonical.replace("#", "_")
+    canonical = f"{names.names[column.alias]}@{column.name}" if column.alias else column.name
+    return canonical.replace("#", "@")
 
 
 def inside(names: Identity, relation: str) -> Scope:
@@ -80,7 +80,7 @@ def _floor(value: str, step: int) -> str:
 
 def with_until(rows: str, time: str, bucket: int) -> str:
     """Rows with the event-time partition to which that time belongs."""
-    return f"SELECT *, {_floor(time, bucket)} + {bucket} AS {UNTIL} FROM ({rows}) AS r"
+    return f"SELECT *, {_floor(time, bucket)} + {bucket} AS {quote(UNTIL)} FROM ({rows}) AS r"
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def _within(
 
 # --- group-by ------------------------------------------------------------------------------------
 
-SLOT = "_slot"
+SLOT = "@slot"
 """The column of a group-by's state that says to which pane, or window, a row belongs."""
 
 

@@ -21,10 +21,13 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
-UNTIL = "_until"
-"""The partition column of a state: an upper bound of its rows' smallest event time."""
+UNTIL = "@until"
+"""The partition column of a state: an upper bound of its rows' smallest event time.
 
-BATCH = "_batch"
+No user can write `@` into a name, so that columns of our own never meet one of theirs.
+"""
+
+BATCH = "@batch"
 """The batch that wrote a row."""
 
 
@@ -46,7 +49,7 @@ class Store(Protocol):
     """Where tables are kept."""
 
     def create(self, table: str, schema: pa.Schema) -> None:
-        """Make an empty table, unless it exists; a column `_until` becomes its partition column."""
+        """Make an empty table, unless it exists; a column `@until` becomes its partition column."""
 
     def exists(self, table: str) -> bool:
         """Whether there is such a table."""

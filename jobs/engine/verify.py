@@ -15,7 +15,7 @@ from sqlglot import parse_one
 
 from jobs.engine.executors.filed import quoted
 from jobs.engine.feed import Inlet
-from jobs.engine.ingest import ROW
+from jobs.engine.ingest import ROW, WATERMARK
 from jobs.engine.layout import JobStore
 from jobs.engine.microbatch import result_table
 from jobs.engine.progress import Progress
@@ -77,9 +77,10 @@ def _read_again(
     connection.execute(
         f"CREATE TABLE {quoted(table)} AS "
         f"SELECT {columns} FROM ({_accepted_text(raw, stream.name)}) "
-        f"EXCEPT ALL SELECT {columns} FROM {quoted(f'rejected_{stream.name}')} WHERE {ROW} IS NULL "
+        f"EXCEPT ALL SELECT {columns} FROM {quoted(f'rejected_{stream.name}')} "
+        f"WHERE {quoted(ROW)} IS NULL "
         f"EXCEPT ALL SELECT {columns} FROM {quoted(f'late_{stream.name}')} "
-        f"WHERE {time} < _watermark"
+        f"WHERE {time} < {quoted(WATERMARK)}"
     )
 
 
@@ -90,23 +91,24 @@ def _aside(
     if DeltaTable.is_deltatable(str(path)):
         rows = DeltaTable(path).to_pyarrow_table()
         connection.register("_rows", rows)
-        source = f"SELECT * FROM _rows WHERE {BATCH} <= {batch}"
+        source = f"SELECT * FROM _rows WHERE {quoted(BATCH)} <= {batch}"
         connection.execute(f"CREATE TABLE {quoted(relation)} AS {source}")
         connection.unregister("_rows")
     else:
         connection.execute(
             f"CREATE TABLE {quoted(relation)} AS "
-            f"SELECT *, NULL::BIGINT AS _watermark FROM {quoted(like)} LIMIT 0"
+            f"SELECT *, NULL::BIGINT AS {quoted(WATERMARK)} FROM {quoted(like)} LIMIT 0"
         )
 
 
 def _accepted_text(raw: str, stream: str) -> str:
     """The raw rows without the lines that were rejected; equal lines are as good as each other."""
+    row = quoted(ROW)
     return (
-        f"SELECT r.* FROM (SELECT *, row_number() OVER (PARTITION BY {ROW}) AS _nth "
-        f"FROM {quoted(raw)}) AS r LEFT JOIN (SELECT {ROW}, count(*) AS _times "
-        f"FROM {quoted(f'rejected_{stream}')} WHERE {ROW} IS NOT NULL GROUP BY {ROW}) AS x "
-        f"ON r.{ROW} = x.{ROW} WHERE x._times IS NULL OR r._nth > x._times"
+        f"SELECT r.* FROM (SELECT *, row_number() OVER (PARTITION BY {row}) AS _nth "
+        f"FROM {quoted(raw)}) AS r LEFT JOIN (SELECT {row}, count(*) AS _times "
+        f"FROM {quoted(f'rejected_{stream}')} WHERE {row} IS NOT NULL GROUP BY {row}) AS x "
+        f"ON r.{row} = x.{row} WHERE x._times IS NULL OR r._nth > x._times"
     )
 
 

@@ -99,7 +99,9 @@ def _named(scope: Scope, node: exp.Expr) -> Item:
         return Item(node.this, node.alias)
     if isinstance(node, exp.Aliases):
         raise scope.source.error("one name a column", node)
-    return Item(node, scope.resolve(node).name if isinstance(node, exp.Column) else words(node))
+    if isinstance(node, exp.Column):
+        return Item(node, scope.resolve(node).name.replace(".", "_"))
+    return Item(node, words(node))
 
 
 def words(node: exp.Expr) -> str:

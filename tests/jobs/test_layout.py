@@ -7,7 +7,7 @@ import pyarrow as pa
 from jobs.engine.layout import JobStore
 from jobs.engine.store import put_partitions
 
-ROWS = pa.table({"a": [1, 2], "_until": [10, 20]})
+ROWS = pa.table({"a": [1, 2], "@until": [10, 20]})
 
 
 def test_partitions_are_found_by_the_next_process(tmp_path: Path):
@@ -26,7 +26,7 @@ def test_partitions_are_found_by_the_next_process(tmp_path: Path):
 
 def test_a_table_that_is_elsewhere(tmp_path: Path):
     store = JobStore(tmp_path / "storage", elsewhere={"out/q": tmp_path / "else"})
-    rows = ROWS.drop_columns(["_until"])
+    rows = ROWS.drop_columns(["@until"])
     store.create("out/q", rows.schema)
     store.commit("out/q", [store.put("out/q", rows)], 0)
     assert (tmp_path / "else" / "_delta_log").is_dir()

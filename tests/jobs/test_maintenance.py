@@ -61,7 +61,7 @@ def test_what_a_crash_left_goes_once_it_is_old(stage: Stage):
     stage.batches(2)
     (state, *_) = [path for path in (storage(stage) / "state").iterdir() if path.is_dir()]
     before = rows(state)
-    (part, *_) = state.glob("_until=*")
+    (part, *_) = state.glob("@until=*")
     old, new = part / "crashed.parquet", part / "being-written.parquet"
     for path in (old, new):
         path.write_bytes(b"half of a file")

@@ -34,7 +34,7 @@ def job(directory: Path, **streams: Any) -> Path:
 
 def rejected(directory: Path, stream: str) -> list[tuple[str, str]]:
     rows = DeltaTable(directory / "storage" / "rejected" / stream).to_pyarrow_table().to_pylist()
-    return sorted((row["_row"], row["_reason"]) for row in rows)
+    return sorted((row["@row"], row["@reason"]) for row in rows)
 
 
 def read_by_batch(path: Path) -> None:
@@ -51,14 +51,14 @@ def read_by_batch(path: Path) -> None:
         taken = Counter(
             {batch: flow.rows + flow.late + flow.rejected for batch, flow in flows.items()}
         )
-        assert Counter(rows.column("_batch").to_pylist()) == taken
+        assert Counter(rows.column("@batch").to_pylist()) == taken
         assert Counter(inlet.source.count(spark, inlet.taken, parts)) == taken
         columns = ", ".join(f'"{column.name}"' for column in inlet.stream.columns)
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
             inlet.source.read_again(connection, "known", inlet.taken, done[-1].batch)
             connection.register("rows", rows)
-            fitting = f"SELECT {columns} FROM rows WHERE _reason IS NULL"
+            fitting = f'SELECT {columns} FROM rows WHERE "@reason" IS NULL'
             assert connection.execute(f"{fitting} LIMIT 1").fetchall() != []
             other = connection.execute(f"{fitting} EXCEPT ALL SELECT {columns} FROM known")
             assert other.fetchall() == []

@@ -91,11 +91,11 @@ def test_tuples_called_late_that_are_not(
         i for i, t in enumerate(tuples) if t["ts"] and t["k"] is not None and t["k"] in known
     )
     row = small.rows(10, 1).slice(on_time, 1)
-    late = row.append_column("_watermark", [[0]]).append_column("_batch", [[0]])
+    late = row.append_column("@watermark", [[0]]).append_column("@batch", [[0]])
     write_deltalake(results.parent / "late" / "a", late, mode="append")
     assert verdicts(finished, capsys, "--query", "two", code=0)["wrong"] == 0
 
-    DeltaTable(results.parent / "late" / "a").update({"_watermark": "9999999999999999"})
+    DeltaTable(results.parent / "late" / "a").update({"@watermark": "9999999999999999"})
     verdict = verdicts(finished, capsys, "--query", "two")
     assert verdict["actual"] > verdict["expected"]
     assert verdict["wrong"] + verdict["duplicate"] == verdict["actual"] - verdict["expected"]

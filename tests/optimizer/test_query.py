@@ -11,6 +11,7 @@ from optimizer.query import (
     HOLE,
     RESULT,
     WINDOW_END,
+    WINDOW_START,
     Aggregate,
     Column,
     ColumnRef,
@@ -31,7 +32,7 @@ ALIASES = ("a", "b", "c", "d")
 
 def column(text: str) -> Expression:
     """`a.k`, or a result's column without alias."""
-    alias, _, name = text.rpartition(".")
+    alias, _, name = ("", "", text) if text in (WINDOW_START, WINDOW_END) else text.rpartition(".")
     return Expression.of(ColumnRef(alias, name))
 
 
@@ -96,7 +97,7 @@ INVALID = {
     ),
     "a result called like the window": (
         lambda: grouped(Aggregate(WINDOW_END, "count")),
-        "two columns of the group-by are named window_end",
+        "two columns of the group-by are named window.end",
     ),
     "a slide longer than the window": (
         lambda: replace(grouped(), slide=61),
@@ -245,7 +246,7 @@ def test_a_group_by_needs_what_it_reads():
         example(), grouping=grouped(*aggregates), output=(Named("late", column(WINDOW_END)),)
     )
     assert one.grouping is not None
-    assert one.grouping.names == ("k", "n", "s", "window_start", "window_end")
+    assert one.grouping.names == ("k", "n", "s", "window.start", "window.end")
     assert one.needed(frozenset("abcd")) == {
         ColumnRef("a", "k"), ColumnRef("b", "k"), ColumnRef("c", "x"), *one.event_times.values(),
     }  # fmt: skip
@@ -256,7 +257,7 @@ def test_a_filter_may_read_the_window_itself():
     grouping = grouped(Aggregate("n", "count", None, recent))
     assert grouping.columns == {ColumnRef("a", "k"), ColumnRef("a", "ts")}
     assert str(grouping.aggregates[0]) == (
-        "count(*) FILTER (WHERE a.ts >= window_end - INTERVAL '1' MINUTE) AS n"
+        "count(*) FILTER (WHERE a.ts >= window.end - INTERVAL '1' MINUTE) AS n"
     )
 
 

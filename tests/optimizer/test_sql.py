@@ -153,6 +153,9 @@ def value(column: Column, stream: Stream, random: Random) -> object:
             return random.randrange(40) / 4
 
 
+WINDOW = ('"window.start"', '"window.end"')
+
+
 def naive(query: Query) -> str:
     """Every combination, those that fit, and of these the groups: as the definitions say."""
     inputs = ", ".join(f"{stream.name} AS {alias}" for alias, stream in query.inputs)
@@ -170,14 +173,15 @@ def naive(query: Query) -> str:
     grouping = query.grouping
     size, slide, time = grouping.size, grouping.slide, f"epoch_us({grouping.time})"
     keys = [f"{rendered(key.expression)} AS {key.name}" for key in grouping.keys]
-    made = ", ".join([*keys, *map(aggregated, grouping.aggregates), "window_start", "window_end"])
+    made = ", ".join([*keys, *map(aggregated, grouping.aggregates), *WINDOW])
     groups = ", ".join([*(rendered(key.expression) for key in grouping.keys), "ALL"][:-1])
-    by = ", ".join(part for part in (groups, "window_start", "window_end") if part)
+    by = ", ".join(part for part in (groups, *WINDOW) if part)
+    start, end = WINDOW
     windows = (
-        f"(SELECT make_timestamptz(o) AS window_start, make_timestamptz(o + {size}) AS window_end "
+        f"(SELECT make_timestamptz(o) AS {start}, make_timestamptz(o + {size}) AS {end} "
         f"FROM range({_micros(START) - size}, {_micros(START) + HOUR}, {slide}) starts(o)) w"
     )
-    here = f"{time} >= epoch_us(window_start) AND {time} < epoch_us(window_end)"
+    here = f"{time} >= epoch_us({start}) AND {time} < epoch_us({end})"
     inner = f"SELECT {made} FROM {inputs}, {windows} WHERE {where} AND {here} GROUP BY {by}"
     return f"SELECT {output} FROM ({inner})"
 
@@ -188,8 +192,12 @@ def aggregated(aggregate: Any) -> str:
     return f"{aggregate.function}({argument}){condition or ''} AS {aggregate.name}"
 
 
+def _named(column: ColumnRef) -> str:
+    return f"{column.alias}.{column.name}" if column.alias else f"`{column.name}`"
+
+
 def rendered(expression: Expression) -> str:
-    tree = sqlglot.parse_one(expression.sql(), read="spark")
+    tree = sqlglot.parse_one(expression.sql(_named), read="spark")
     return tree.sql(dialect="duckdb")
 
 

@@ -258,8 +258,8 @@ def _intake(case: Case, store: FaultyStore, accounts: oracle.Accounts) -> Iterat
     flows = [progress.streams for progress in history(store)]
     for name, ingest in case.job.streams.items():
         account, columns = accounts.streams[name], [c.name for c in ingest.stream.columns]
-        late = _bag(store, f"late/{name}", [*columns, "_watermark"])
-        rejected = _bag(store, f"rejected/{name}", [*columns, "_reason", "_row"])
+        late = _bag(store, f"late/{name}", [*columns, "@watermark"])
+        rejected = _bag(store, f"rejected/{name}", [*columns, "@reason", "@row"])
         yield from _compared(f"late tuples of {name}", late, account.late)
         yield from _compared(f"rejected rows of {name}", rejected, account.rejected)
         sent = sum(len(batch.rows[name]) for batch in case.batches)

@@ -34,7 +34,7 @@ SCHEMA = "k BIGINT, v DOUBLE, s STRING, ts TIMESTAMP"
 STREAMS_OF = {name: Stream(name, parse_schema(SCHEMA), "ts") for name in "abc"}
 ARROW = pa.schema([
     ("k", pa.int64()), ("v", pa.float64()), ("s", pa.string()),
-    ("ts", pa.timestamp("us", "UTC")), ("_batch", pa.int64()),
+    ("ts", pa.timestamp("us", "UTC")), ("@batch", pa.int64()),
 ])  # fmt: skip
 
 QUERIES = {
@@ -64,7 +64,7 @@ def tuples(seed: int, count: int, since: int, until: int, keys: int = 20) -> pa.
             "ts": [
                 START + since + r.randrange((until - since) // 1000) * 1000 for _ in range(count)
             ],
-            "_batch": [r.randrange(3) for _ in range(count)],
+            "@batch": [r.randrange(3) for _ in range(count)],
         },
         schema=ARROW,
     )

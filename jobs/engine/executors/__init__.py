@@ -58,7 +58,7 @@ class Executor(Protocol):
     def open(self, state: str, store: Store, table: str, before: int) -> None:
         """Make what a table holds of the batches before that one readable by the state's name.
 
-        Its rows say in `_batch` which batch brought them.
+        Its rows say in `@batch` which batch brought them.
         """
 
     def append(self, state: str, relation: str, batch: int) -> None:

@@ -17,7 +17,7 @@ from jobs.engine.executors.segments import FEW, Segments
 from jobs.engine.store import BATCH, File, Store, put_partitions
 
 _SETTINGS = """
-SET TimeZone = 'UTC';
+SET GLOBAL TimeZone = 'UTC';
 SET preserve_insertion_order = false;
 SET checkpoint_threshold = '1TB';
 SET disabled_optimizers = 'join_order,build_side_probe_side';

@@ -50,7 +50,7 @@ class Filed:
         if not parts:
             connection.register(name, self.schema.empty_table())
             return
-        condition = f" WHERE {BATCH} < {self.before}" if self.before is not None else ""
+        condition = f" WHERE {quoted(BATCH)} < {self.before}" if self.before is not None else ""
         rows = " UNION ALL BY NAME ".join(f"FROM {part}" for part in parts)
         connection.execute(
             f"CREATE TEMP VIEW {quoted(name)} AS SELECT {self.columns} FROM ({rows}){condition}"

@@ -28,7 +28,7 @@ class _Segment:
     columns: str
     oldest: int
     youngest: int
-    """Bounds of `_until`."""
+    """Bounds of `@until`."""
     size: int = 0
     """How often it was merged."""
     trimmed: bool = False
@@ -37,7 +37,7 @@ class _Segment:
     @property
     def rows(self) -> str:
         """Those that are not."""
-        alive = f" WHERE {UNTIL} >= {self.oldest}" if self.trimmed else ""
+        alive = f" WHERE {quoted(UNTIL)} >= {self.oldest}" if self.trimmed else ""
         return f"SELECT {self.columns} FROM {quoted(self.table)}{alive}"
 
     def after(self, cutoff: int) -> "_Segment":
@@ -70,7 +70,7 @@ class Segments:
         """Make a table part of the state, as what a batch has brought; it loses its name."""
         name = self._name()
         self.ask(f"ALTER TABLE {quoted(relation)} RENAME TO {quoted(name)}")
-        self._keep(name, f"{self._columns}, CAST({int(batch)} AS BIGINT) AS {BATCH}", 0)
+        self._keep(name, f"{self._columns}, CAST({int(batch)} AS BIGINT) AS {quoted(BATCH)}", 0)
 
     @property
     def alike(self) -> list[_Segment]:
@@ -107,12 +107,13 @@ class Segments:
     def _merge(self, parts: list[str], size: int) -> None:
         name = self._name()
         self.ask(f"CREATE TABLE {quoted(name)} AS {' UNION ALL '.join(parts)}")
-        self._keep(name, f"{self._columns}, {BATCH}", size)
+        self._keep(name, f"{self._columns}, {quoted(BATCH)}", size)
 
     def _keep(self, table: str, columns: str, size: int) -> None:
         """A table without rows is none of the state's."""
         self._shown = False
-        ((oldest, youngest),) = self.ask(f"SELECT min({UNTIL}), max({UNTIL}) FROM {quoted(table)}")
+        time = quoted(UNTIL)
+        ((oldest, youngest),) = self.ask(f"SELECT min({time}), max({time}) FROM {quoted(table)}")
         if oldest is None:
             self.ask(f"DROP TABLE {quoted(table)}")
         else:

@@ -27,6 +27,7 @@ _SETTINGS = {
     # An invalid cast or a division by zero is NULL, as in the statements that DuckDB gets.
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # The plan says in which order states are probed; how two relations meet is Spark's business.
     "spark.sql.cbo.enabled": "false",

@@ -38,7 +38,7 @@ class Source(Protocol):
         """Complain if what was there is there no more; cheap enough to be asked all the time."""
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """The stream's columns, `_reason` and `_row`, without end."""
+        """The stream's columns, `@reason` and `@row`, without end."""
 
     def inspect(self, taken: Taken, batch: int) -> None:
         """Complain if what that batch takes does not have the stream's schema."""
@@ -46,13 +46,13 @@ class Source(Protocol):
     def read_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
     ) -> None:
-        """Make a table of all that was taken up to that batch: the columns, `_row` if it is text.
+        """Make a table of all that was taken up to that batch: the columns, `@row` if it is text.
 
         Where the source is text, a row may lack its columns: then it must have been rejected.
         """
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
-        """What batches in a row took: the columns, `_reason`, `_row` and `_batch`."""
+        """What batches in a row took: the columns, `@reason`, `@row` and `@batch`."""
 
     def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
         """How many rows each of these batches took; those without any need not be there."""

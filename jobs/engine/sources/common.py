@@ -45,12 +45,12 @@ class Feed:
     @property
     def as_it_is(self) -> list[str]:
         """The raw rows of a source whose rows always fit their schema."""
-        nothing = [f"CAST(NULL AS STRING) AS {name}" for name in (REASON, ROW)]
+        nothing = [f"CAST(NULL AS STRING) AS `{name}`" for name in (REASON, ROW)]
         return [*self.columns, *nothing]
 
     def none(self, spark: SparkSession) -> DataFrame:
         """The raw rows of no batches."""
-        schema = f"{self.schema}, {REASON} STRING, {ROW} STRING, {BATCH} BIGINT"
+        schema = f"{self.schema}, `{REASON}` STRING, `{ROW}` STRING, `{BATCH}` BIGINT"
         return spark.createDataFrame([], schema)
 
 
@@ -153,6 +153,9 @@ def is_there(path: Path, stream: str) -> None:
         )
 
 
+_FILE = "@file"
+
+
 def numbered(spark: SparkSession, frame: DataFrame, files: Mapping[Path, int]) -> DataFrame:
     """The rows of files, each with the batch that took its file.
 
@@ -161,11 +164,11 @@ def numbered(spark: SparkSession, frame: DataFrame, files: Mapping[Path, int]) -
     """
     uris = {uri: files[Path(unquote(urlsplit(uri).path))] for uri in frame.inputFiles()}
     known = [(uri.replace("file://", "file:", 1), batch) for uri, batch in uris.items()]
-    batches = spark.createDataFrame(known, f"_file STRING, {BATCH} BIGINT").dropDuplicates(
-        ["_file"]
+    batches = spark.createDataFrame(known, f"`{_FILE}` STRING, `{BATCH}` BIGINT").dropDuplicates(
+        [_FILE]
     )
-    named = frame.selectExpr("*", "_metadata.file_path AS _file")
-    return named.join(broadcast(batches), "_file", "left").drop("_file")
+    named = frame.selectExpr("*", f"_metadata.file_path AS `{_FILE}`")
+    return named.join(broadcast(batches), _FILE, "left").drop(_FILE)
 
 
 def footers(files: Mapping[Path, int]) -> dict[int, int]:

@@ -71,10 +71,10 @@ class DeltaSource:
             f"CAST({quoted(c.name)} AS {duck_type(c)}) AS {quoted(c.name)}" for c in columns
         )
         declared = ", ".join(f"NULL::{duck_type(c)} AS {quoted(c.name)}" for c in columns)
-        source = f"SELECT {declared}, NULL::VARCHAR AS {ROW} WHERE FALSE"
+        source = f"SELECT {declared}, NULL::VARCHAR AS {quoted(ROW)} WHERE FALSE"
         if files:
             source = (
-                f"SELECT {selected}, NULL::VARCHAR AS {ROW} "
+                f"SELECT {selected}, NULL::VARCHAR AS {quoted(ROW)} "
                 f"FROM read_parquet({files!r}, hive_partitioning = true)"
             )
         connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} AS {source}")
@@ -85,7 +85,7 @@ class DeltaSource:
             return self._feed.none(spark)
         reader = spark.read.schema(self._feed.schema).option("basePath", str(self._path))
         frame = reader.parquet(*(f"file://{path}" for path in files))
-        return numbered(spark, frame, files).selectExpr(*self._feed.as_it_is, BATCH)
+        return numbered(spark, frame, files).selectExpr(*self._feed.as_it_is, f"`{BATCH}`")
 
     def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:  # noqa: ARG002
         return footers(self._files_of(parts))

@@ -44,7 +44,7 @@ _LISTING = {
 }  # fmt: skip
 """Options about which files are read; others are about what is in them."""
 
-_WRONG = "_malformed"
+_WRONG = "@malformed"
 """Where Spark puts a line that it cannot read."""
 
 _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _WRONG}
@@ -115,7 +115,7 @@ class FilesSource:
         columns = self._feed.stream.columns
         schema = pa.schema([(c.name, arrow_type(c)) for c in columns])
         texts = [pa.field(name, pa.string()) for name in (REASON, ROW)]
-        nothing = [f"NULL::VARCHAR AS {name}" for name in (REASON, ROW)]
+        nothing = [f"NULL::VARCHAR AS {quoted(name)}" for name in (REASON, ROW)]
         return Filed(
             tuple((str(path), pq.read_metadata(path).num_rows) for path in files),
             pa.schema([*schema, *texts]),
@@ -185,7 +185,7 @@ class FilesSource:
     def _parquet_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
         reader = spark.read.schema(self._feed.schema).options(**self._options)
         frame = numbered(spark, reader.parquet(*_uris(files)), files)
-        return frame.selectExpr(*self._feed.as_it_is, BATCH)
+        return frame.selectExpr(*self._feed.as_it_is, f"`{BATCH}`")
 
     def _look_at_parquet(self, path: Path) -> None:
         try:
@@ -204,8 +204,8 @@ class FilesSource:
         if files:
             paths = [str(path) for path in files]
             connection.execute(
-                f"CREATE TABLE {quoted(table)} AS SELECT {selected}, NULL::VARCHAR AS {ROW} "
-                f"FROM read_parquet({paths!r})"
+                f"CREATE TABLE {quoted(table)} AS "
+                f"SELECT {selected}, NULL::VARCHAR AS {quoted(ROW)} FROM read_parquet({paths!r})"
             )
         else:
             _make(connection, table, self._feed, [])
@@ -218,7 +218,7 @@ class FilesSource:
 
     def _json_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
         reader = spark.read.format("text").options(**self._listing)
-        return self._from_lines(numbered(spark, reader.load(_uris(files)), files), BATCH)
+        return self._from_lines(numbered(spark, reader.load(_uris(files)), files), f"`{BATCH}`")
 
     @property
     def _listing(self) -> dict[str, str]:
@@ -232,11 +232,11 @@ class FilesSource:
         parsed = lines.where("trim(value) <> ''").selectExpr(
             "value", f"from_json(value, '{self._with_wrong}', map({options})) AS parsed", *kept
         )
-        reasoned = parsed.selectExpr("*", f"{self._json_reason()} AS {REASON}")
+        reasoned = parsed.selectExpr("*", f"{self._json_reason()} AS `{REASON}`")
         return reasoned.selectExpr(
             *(f"parsed.{column} AS {column}" for column in self._feed.columns),
-            REASON,
-            f"CASE WHEN {REASON} IS NOT NULL THEN value END AS {ROW}",
+            f"`{REASON}`",
+            f"CASE WHEN `{REASON}` IS NOT NULL THEN value END AS `{ROW}`",
             *kept,
         )
 
@@ -253,7 +253,7 @@ class FilesSource:
         return (
             "CASE WHEN json_object_keys(value) IS NULL THEN 'not a JSON object' "
             f"WHEN size({unknown}) > 0 THEN concat('unknown field ', array_join({unknown}, ', ')) "
-            f"WHEN parsed.{_WRONG} IS NOT NULL THEN coalesce(nullif("
+            f"WHEN parsed.`{_WRONG}` IS NOT NULL THEN coalesce(nullif("
             f"concat_ws(', ', {wrong}), ''), 'does not fit the schema') END"
         )
 
@@ -262,13 +262,14 @@ class FilesSource:
     ) -> None:
         lines = [line for path in files for line in _lines(path) if line.strip()]
         _make(connection, "_lines", self._feed, lines)
+        row = quoted(ROW)
         selected = ", ".join(
             f"{_from_json(c.name, duck_type(c))} AS {quoted(c.name)}"
             for c in self._feed.stream.columns
         )
         connection.execute(
-            f"CREATE OR REPLACE TABLE {quoted(table)} AS SELECT {selected}, {ROW} FROM "
-            f"(SELECT {ROW}, CASE WHEN json_valid({ROW}) THEN {ROW}::JSON END AS parsed "
+            f"CREATE OR REPLACE TABLE {quoted(table)} AS SELECT {selected}, {row} FROM "
+            f"(SELECT {row}, CASE WHEN json_valid({row}) THEN {row}::JSON END AS parsed "
             "FROM _lines); DROP TABLE _lines"
         )
 
@@ -282,16 +283,18 @@ class FilesSource:
     def _csv_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
         reader = spark.read.format("csv").schema(self._with_wrong)
         frame = reader.options(**self._options, **_PERMISSIVE).load(_uris(files))
-        return numbered(spark, frame, files).selectExpr(*self._csv_columns, BATCH)
+        return numbered(spark, frame, files).selectExpr(*self._csv_columns, f"`{BATCH}`")
 
     @property
     def _with_wrong(self) -> str:
-        return f"{self._feed.schema}, {_WRONG} STRING"
+        return f"{self._feed.schema}, `{_WRONG}` STRING"
 
     @property
     def _csv_columns(self) -> list[str]:
-        reason = f"CASE WHEN {_WRONG} IS NOT NULL THEN 'does not fit the schema' END AS {REASON}"
-        return [*self._feed.columns, reason, f"{_WRONG} AS {ROW}"]
+        reason = (
+            f"CASE WHEN `{_WRONG}` IS NOT NULL THEN 'does not fit the schema' END AS `{REASON}`"
+        )
+        return [*self._feed.columns, reason, f"`{_WRONG}` AS `{ROW}`"]
 
     def _look_at_csv(self, path: Path) -> None:
         """A header must name the declared columns, in their order: Spark goes by position."""
@@ -326,7 +329,8 @@ class FilesSource:
             f"TRY_CAST(c{i} AS {duck_type(c)}) AS {quoted(c.name)}" for i, c in enumerate(columns)
         )
         connection.execute(
-            f"CREATE OR REPLACE TABLE {quoted(table)} AS SELECT {selected}, {ROW} FROM _fields"
+            f"CREATE OR REPLACE TABLE {quoted(table)} AS "
+            f"SELECT {selected}, {quoted(ROW)} FROM _fields"
         )
         connection.unregister("_fields")
 
@@ -375,7 +379,9 @@ def _from_json(name: str, kind: str) -> str:
 def _make(connection: duckdb.DuckDBPyConnection, table: str, feed: Feed, lines: list[str]) -> None:
     """A table of lines whose columns are still null."""
     columns = ", ".join(f"{quoted(c.name)} {duck_type(c)}" for c in feed.stream.columns)
-    connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} ({columns}, {ROW} VARCHAR)")
+    connection.execute(
+        f"CREATE OR REPLACE TABLE {quoted(table)} ({columns}, {quoted(ROW)} VARCHAR)"
+    )
     connection.register("_text", pa.table({ROW: pa.array(lines, pa.string())}))
     connection.execute(f"INSERT INTO {quoted(table)} BY NAME FROM _text").fetchall()
     connection.unregister("_text")

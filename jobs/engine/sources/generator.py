@@ -83,16 +83,16 @@ class GeneratorSource:
         connection.execute(_MACRO)
         connection.execute(
             f"CREATE OR REPLACE TABLE {quoted(table)} AS "
-            f"SELECT {values}, NULL::VARCHAR AS {ROW} FROM ({drawn})"
+            f"SELECT {values}, NULL::VARCHAR AS {quoted(ROW)} FROM ({drawn})"
         )
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
         spans = [(part.batch, _ticks(part.start), _ticks(part.end)) for part in parts]
-        batches = spark.createDataFrame(spans, f"{BATCH} BIGINT, first BIGINT, last BIGINT")
+        batches = spark.createDataFrame(spans, f"`{BATCH}` BIGINT, first BIGINT, last BIGINT")
         ticks = batches.where("first < last").selectExpr(
-            BATCH, "explode(sequence(first, last - 1)) AS value"
+            f"`{BATCH}`", "explode(sequence(first, last - 1)) AS value"
         )
-        return self._tuples(ticks.repartition("value"), BATCH)
+        return self._tuples(ticks.repartition("value"), f"`{BATCH}`")
 
     def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
         return counted(self.again(spark, taken, parts))

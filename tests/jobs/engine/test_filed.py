@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.engine.executors.filed import Filed, Share
 
-SCHEMA = pa.schema([("n", pa.int64()), ("_batch", pa.int64())])
+SCHEMA = pa.schema([("n", pa.int64()), ("@batch", pa.int64())])
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def filed(directory: Path, counts: list[int], before: int | None = None) -> File
     for at, count in enumerate(counts):
         path = directory / f"{first}-{count}-{at}.parquet"
         numbers = list(range(first, first + count))
-        pq.write_table(pa.table({"n": numbers, "_batch": [at] * count}, SCHEMA), path)
+        pq.write_table(pa.table({"n": numbers, "@batch": [at] * count}, SCHEMA), path)
         files.append((str(path), count))
         first += count
     return Filed(tuple(files), SCHEMA, before=before)
@@ -57,7 +57,7 @@ def test_shares_are_all_rows_once(
 
 def test_files_may_have_their_columns_in_another_order(directory: Path):
     one, other = directory / "one.parquet", directory / "other.parquet"
-    pq.write_table(pa.table({"n": [1, 2], "_batch": [10, 10]}, SCHEMA), one)
-    pq.write_table(pa.table({"_batch": [20, 20], "n": [3, 4]}), other)
+    pq.write_table(pa.table({"n": [1, 2], "@batch": [10, 10]}, SCHEMA), one)
+    pq.write_table(pa.table({"@batch": [20, 20], "n": [3, 4]}), other)
     rows = Filed(((str(one), 2), (str(other), 2)), SCHEMA)
     assert [read(rows, Share(task, 3)) for task in range(3)] == [[1], [2], [3, 4]]

@@ -10,13 +10,13 @@ from jobs.engine.executors.segments import FEW, Segments
 
 
 class Copy:
-    """A state, and the same rows in a list: `v`, `_until` and `_batch`."""
+    """A state, and the same rows in a list: `v`, `@until` and `@batch`."""
 
     def __init__(self, *rows: tuple[int, int, int]) -> None:
         self.database = connect()
         self.rows = [*rows]
         self.segments = Segments("s", self.ask)
-        self._table("loading", "v, _until, _batch", rows)
+        self._table("loading", 'v, "@until", "@batch"', rows)
         self.segments.load("loading")
 
     def ask(self, text: str) -> list[Any]:
@@ -29,7 +29,7 @@ class Copy:
             self.ask(f"INSERT INTO {name} VALUES {row!r}")
 
     def add(self, batch: int, *rows: tuple[int, int]) -> None:
-        self._table("new", "v, _until", rows)
+        self._table("new", 'v, "@until"', rows)
         self.segments.add("new", batch)
         self.rows += [(*row, batch) for row in rows]
 
@@ -39,7 +39,7 @@ class Copy:
 
     def check(self) -> None:
         self.segments.show()
-        assert Counter(self.ask("SELECT v, _until, _batch FROM s")) == Counter(self.rows)
+        assert Counter(self.ask('SELECT v, "@until", "@batch" FROM s')) == Counter(self.rows)
 
     @property
     def tables(self) -> int:

@@ -5,19 +5,19 @@
 SELECT
   *,
   (
-    UNIX_MICROS(`a__ts`)
+    UNIX_MICROS(`a@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`a__ts`)
+        UNIX_MICROS(`a@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`k` AS `a__k`,
-    i.`n` AS `a__n`,
-    i.`ts` AS `a__ts`
+    i.`k` AS `a@k`,
+    i.`n` AS `a@n`,
+    i.`ts` AS `a@ts`
   FROM `in_a` AS i
 ) AS r;
 
@@ -26,20 +26,20 @@ FROM (
 SELECT
   *,
   (
-    UNIX_MICROS(`b__ts`)
+    UNIX_MICROS(`b@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`b__ts`)
+        UNIX_MICROS(`b@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`j` AS `b__j`,
-    i.`k` AS `b__k`,
-    i.`n` AS `b__n`,
-    i.`ts` AS `b__ts`
+    i.`j` AS `b@j`,
+    i.`k` AS `b@k`,
+    i.`n` AS `b@n`,
+    i.`ts` AS `b@ts`
   FROM `in_b` AS i
 ) AS r;
 
@@ -48,20 +48,20 @@ FROM (
 SELECT
   *,
   (
-    UNIX_MICROS(`c__ts`)
+    UNIX_MICROS(`c@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`c__ts`)
+        UNIX_MICROS(`c@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`i` AS `c__i`,
-    i.`j` AS `c__j`,
-    i.`n` AS `c__n`,
-    i.`ts` AS `c__ts`
+    i.`i` AS `c@i`,
+    i.`j` AS `c@j`,
+    i.`n` AS `c@n`,
+    i.`ts` AS `c@ts`
   FROM `in_c` AS i
 ) AS r;
 
@@ -70,19 +70,19 @@ FROM (
 SELECT
   *,
   (
-    UNIX_MICROS(`d__ts`)
+    UNIX_MICROS(`d@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`d__ts`)
+        UNIX_MICROS(`d@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`i` AS `d__i`,
-    i.`n` AS `d__n`,
-    i.`ts` AS `d__ts`
+    i.`i` AS `d@i`,
+    i.`n` AS `d@n`,
+    i.`ts` AS `d@ts`
   FROM `in_d` AS i
   WHERE
     (
@@ -95,61 +95,61 @@ FROM (
 SELECT
   *,
   (
-    LEAST(UNIX_MICROS(`a__ts`), UNIX_MICROS(`b__ts`))
+    LEAST(UNIX_MICROS(`a@ts`), UNIX_MICROS(`b@ts`))
   ) - (
     (
       (
-        LEAST(UNIX_MICROS(`a__ts`), UNIX_MICROS(`b__ts`))
+        LEAST(UNIX_MICROS(`a@ts`), UNIX_MICROS(`b@ts`))
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    p0.`a__n` AS `a__n`,
-    p0.`a__ts` AS `a__ts`,
-    p1.`b__j` AS `b__j`,
-    p1.`b__n` AS `b__n`,
-    p1.`b__ts` AS `b__ts`
+    p0.`a@n` AS `a@n`,
+    p0.`a@ts` AS `a@ts`,
+    p1.`b@j` AS `b@j`,
+    p1.`b@n` AS `b@n`,
+    p1.`b@ts` AS `b@ts`
   FROM new_d12c8ab2d8bd249b AS p0
   JOIN state_525fd928e0444973 AS p1
     ON (
-      p0.`a__k` = p1.`b__k`
+      p0.`a@k` = p1.`b@k`
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`b__ts`) + 2000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`b@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
   UNION ALL
   SELECT
-    p0.`a__n` AS `a__n`,
-    p0.`a__ts` AS `a__ts`,
-    p1.`b__j` AS `b__j`,
-    p1.`b__n` AS `b__n`,
-    p1.`b__ts` AS `b__ts`
+    p0.`a@n` AS `a@n`,
+    p0.`a@ts` AS `a@ts`,
+    p1.`b@j` AS `b@j`,
+    p1.`b@n` AS `b@n`,
+    p1.`b@ts` AS `b@ts`
   FROM new_525fd928e0444973 AS p1
   JOIN (
     SELECT
-      `a__k`,
-      `a__n`,
-      `a__ts`
+      `a@k`,
+      `a@n`,
+      `a@ts`
     FROM state_d12c8ab2d8bd249b
     UNION ALL
     SELECT
-      `a__k`,
-      `a__n`,
-      `a__ts`
+      `a@k`,
+      `a@n`,
+      `a@ts`
     FROM new_d12c8ab2d8bd249b
   ) AS p0
     ON (
-      p0.`a__k` = p1.`b__k`
+      p0.`a@k` = p1.`b@k`
     )
     AND (
-      UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`b__ts`) + 2000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`b@ts`) + 2000000
     )
 ) AS r;
 
@@ -158,164 +158,164 @@ FROM (
 SELECT
   *,
   (
-    LEAST(UNIX_MICROS(`c__ts`), UNIX_MICROS(`d__ts`))
+    LEAST(UNIX_MICROS(`c@ts`), UNIX_MICROS(`d@ts`))
   ) - (
     (
       (
-        LEAST(UNIX_MICROS(`c__ts`), UNIX_MICROS(`d__ts`))
+        LEAST(UNIX_MICROS(`c@ts`), UNIX_MICROS(`d@ts`))
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    p0.`c__j` AS `c__j`,
-    p0.`c__n` AS `c__n`,
-    p0.`c__ts` AS `c__ts`,
-    p1.`d__n` AS `d__n`,
-    p1.`d__ts` AS `d__ts`
+    p0.`c@j` AS `c@j`,
+    p0.`c@n` AS `c@n`,
+    p0.`c@ts` AS `c@ts`,
+    p1.`d@n` AS `d@n`,
+    p1.`d@ts` AS `d@ts`
   FROM new_3e285aa7abda777a AS p0
   JOIN state_b733724cddfe1819 AS p1
     ON (
-      p0.`c__i` = p1.`d__i`
+      p0.`c@i` = p1.`d@i`
     )
     AND (
-      UNIX_MICROS(p0.`c__ts`) <= UNIX_MICROS(p1.`d__ts`) + 2000000
+      UNIX_MICROS(p0.`c@ts`) <= UNIX_MICROS(p1.`d@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`d__ts`) <= UNIX_MICROS(p0.`c__ts`) + 2000000
+      UNIX_MICROS(p1.`d@ts`) <= UNIX_MICROS(p0.`c@ts`) + 2000000
     )
   UNION ALL
   SELECT
-    p0.`c__j` AS `c__j`,
-    p0.`c__n` AS `c__n`,
-    p0.`c__ts` AS `c__ts`,
-    p1.`d__n` AS `d__n`,
-    p1.`d__ts` AS `d__ts`
+    p0.`c@j` AS `c@j`,
+    p0.`c@n` AS `c@n`,
+    p0.`c@ts` AS `c@ts`,
+    p1.`d@n` AS `d@n`,
+    p1.`d@ts` AS `d@ts`
   FROM new_b733724cddfe1819 AS p1
   JOIN (
     SELECT
-      `c__i`,
-      `c__j`,
-      `c__n`,
-      `c__ts`
+      `c@i`,
+      `c@j`,
+      `c@n`,
+      `c@ts`
     FROM state_3e285aa7abda777a
     UNION ALL
     SELECT
-      `c__i`,
-      `c__j`,
-      `c__n`,
-      `c__ts`
+      `c@i`,
+      `c@j`,
+      `c@n`,
+      `c@ts`
     FROM new_3e285aa7abda777a
   ) AS p0
     ON (
-      p0.`c__i` = p1.`d__i`
+      p0.`c@i` = p1.`d@i`
     )
     AND (
-      UNIX_MICROS(p1.`d__ts`) <= UNIX_MICROS(p0.`c__ts`) + 2000000
+      UNIX_MICROS(p1.`d@ts`) <= UNIX_MICROS(p0.`c@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`c__ts`) <= UNIX_MICROS(p1.`d__ts`) + 2000000
+      UNIX_MICROS(p0.`c@ts`) <= UNIX_MICROS(p1.`d@ts`) + 2000000
     )
 ) AS r;
 
 -- out_q
 SELECT
-  r.`a__n` AS `an`,
-  r.`b__n` AS `bn`,
-  r.`c__n` AS `cn`,
-  r.`d__n` AS `dn`
+  r.`a@n` AS `an`,
+  r.`b@n` AS `bn`,
+  r.`c@n` AS `cn`,
+  r.`d@n` AS `dn`
 FROM (
   SELECT
-    p0.`a__n` AS `a__n`,
-    p0.`a__ts` AS `a__ts`,
-    p0.`b__n` AS `b__n`,
-    p0.`b__ts` AS `b__ts`,
-    p1.`c__n` AS `c__n`,
-    p1.`c__ts` AS `c__ts`,
-    p1.`d__n` AS `d__n`,
-    p1.`d__ts` AS `d__ts`
+    p0.`a@n` AS `a@n`,
+    p0.`a@ts` AS `a@ts`,
+    p0.`b@n` AS `b@n`,
+    p0.`b@ts` AS `b@ts`,
+    p1.`c@n` AS `c@n`,
+    p1.`c@ts` AS `c@ts`,
+    p1.`d@n` AS `d@n`,
+    p1.`d@ts` AS `d@ts`
   FROM new_862b6b345b3f131c AS p0
   JOIN state_2094923a1a90617c AS p1
     ON (
-      p0.`b__j` = p1.`c__j`
+      p0.`b@j` = p1.`c@j`
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`c__ts`) + 2000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`c@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`c__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`c@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`d__ts`) + 2000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`d@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`d__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`d@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`b__ts`) <= UNIX_MICROS(p1.`c__ts`) + 2000000
+      UNIX_MICROS(p0.`b@ts`) <= UNIX_MICROS(p1.`c@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`c__ts`) <= UNIX_MICROS(p0.`b__ts`) + 2000000
+      UNIX_MICROS(p1.`c@ts`) <= UNIX_MICROS(p0.`b@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`b__ts`) <= UNIX_MICROS(p1.`d__ts`) + 2000000
+      UNIX_MICROS(p0.`b@ts`) <= UNIX_MICROS(p1.`d@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`d__ts`) <= UNIX_MICROS(p0.`b__ts`) + 2000000
+      UNIX_MICROS(p1.`d@ts`) <= UNIX_MICROS(p0.`b@ts`) + 2000000
     )
   UNION ALL
   SELECT
-    p0.`a__n` AS `a__n`,
-    p0.`a__ts` AS `a__ts`,
-    p0.`b__n` AS `b__n`,
-    p0.`b__ts` AS `b__ts`,
-    p1.`c__n` AS `c__n`,
-    p1.`c__ts` AS `c__ts`,
-    p1.`d__n` AS `d__n`,
-    p1.`d__ts` AS `d__ts`
+    p0.`a@n` AS `a@n`,
+    p0.`a@ts` AS `a@ts`,
+    p0.`b@n` AS `b@n`,
+    p0.`b@ts` AS `b@ts`,
+    p1.`c@n` AS `c@n`,
+    p1.`c@ts` AS `c@ts`,
+    p1.`d@n` AS `d@n`,
+    p1.`d@ts` AS `d@ts`
   FROM new_2094923a1a90617c AS p1
   JOIN (
     SELECT
-      `a__n`,
-      `a__ts`,
-      `b__j`,
-      `b__n`,
-      `b__ts`
+      `a@n`,
+      `a@ts`,
+      `b@j`,
+      `b@n`,
+      `b@ts`
     FROM state_862b6b345b3f131c
     UNION ALL
     SELECT
-      `a__n`,
-      `a__ts`,
-      `b__j`,
-      `b__n`,
-      `b__ts`
+      `a@n`,
+      `a@ts`,
+      `b@j`,
+      `b@n`,
+      `b@ts`
     FROM new_862b6b345b3f131c
   ) AS p0
     ON (
-      p0.`b__j` = p1.`c__j`
+      p0.`b@j` = p1.`c@j`
     )
     AND (
-      UNIX_MICROS(p1.`c__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`c@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`c__ts`) + 2000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`c@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`c__ts`) <= UNIX_MICROS(p0.`b__ts`) + 2000000
+      UNIX_MICROS(p1.`c@ts`) <= UNIX_MICROS(p0.`b@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`b__ts`) <= UNIX_MICROS(p1.`c__ts`) + 2000000
+      UNIX_MICROS(p0.`b@ts`) <= UNIX_MICROS(p1.`c@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`d__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`d@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`d__ts`) + 2000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`d@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`d__ts`) <= UNIX_MICROS(p0.`b__ts`) + 2000000
+      UNIX_MICROS(p1.`d@ts`) <= UNIX_MICROS(p0.`b@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`b__ts`) <= UNIX_MICROS(p1.`d__ts`) + 2000000
+      UNIX_MICROS(p0.`b@ts`) <= UNIX_MICROS(p1.`d@ts`) + 2000000
     )
 ) AS r;

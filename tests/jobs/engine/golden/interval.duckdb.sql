@@ -5,19 +5,19 @@
 SELECT
   *,
   (
-    EPOCH_US("a__ts")
+    EPOCH_US("a@ts")
   ) - (
     (
       (
-        EPOCH_US("a__ts")
+        EPOCH_US("a@ts")
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS "@until"
 FROM (
   SELECT
-    i."k" AS "a__k",
-    i."n" AS "a__n",
-    i."ts" AS "a__ts"
+    i."k" AS "a@k",
+    i."n" AS "a@n",
+    i."ts" AS "a@ts"
   FROM "in_a" AS i
 ) AS r;
 
@@ -26,71 +26,71 @@ FROM (
 SELECT
   *,
   (
-    EPOCH_US("b__ts")
+    EPOCH_US("b@ts")
   ) - (
     (
       (
-        EPOCH_US("b__ts")
+        EPOCH_US("b@ts")
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS "@until"
 FROM (
   SELECT
-    i."k" AS "b__k",
-    i."n" AS "b__n",
-    i."ts" AS "b__ts"
+    i."k" AS "b@k",
+    i."n" AS "b@n",
+    i."ts" AS "b@ts"
   FROM "in_b" AS i
 ) AS r;
 
 -- out_q
 SELECT
-  r."a__n" AS "an",
-  r."b__n" AS "bn",
-  r."b__ts" AS "at"
+  r."a@n" AS "an",
+  r."b@n" AS "bn",
+  r."b@ts" AS "at"
 FROM (
   SELECT
-    p0."a__n" AS "a__n",
-    p0."a__ts" AS "a__ts",
-    p1."b__n" AS "b__n",
-    p1."b__ts" AS "b__ts"
+    p0."a@n" AS "a@n",
+    p0."a@ts" AS "a@ts",
+    p1."b@n" AS "b@n",
+    p1."b@ts" AS "b@ts"
   FROM new_d12c8ab2d8bd249b AS p0
   JOIN state_2769a226814ab28d AS p1
     ON (
-      p0."a__k" = p1."b__k"
+      p0."a@k" = p1."b@k"
     )
     AND (
-      EPOCH_US(p0."a__ts") <= EPOCH_US(p1."b__ts") + -1000000
+      EPOCH_US(p0."a@ts") <= EPOCH_US(p1."b@ts") + -1000000
     )
     AND (
-      EPOCH_US(p1."b__ts") <= EPOCH_US(p0."a__ts") + 4000000
+      EPOCH_US(p1."b@ts") <= EPOCH_US(p0."a@ts") + 4000000
     )
   UNION ALL
   SELECT
-    p0."a__n" AS "a__n",
-    p0."a__ts" AS "a__ts",
-    p1."b__n" AS "b__n",
-    p1."b__ts" AS "b__ts"
+    p0."a@n" AS "a@n",
+    p0."a@ts" AS "a@ts",
+    p1."b@n" AS "b@n",
+    p1."b@ts" AS "b@ts"
   FROM new_2769a226814ab28d AS p1
   JOIN (
     SELECT
-      "a__k",
-      "a__n",
-      "a__ts"
+      "a@k",
+      "a@n",
+      "a@ts"
     FROM state_d12c8ab2d8bd249b
     UNION ALL
     SELECT
-      "a__k",
-      "a__n",
-      "a__ts"
+      "a@k",
+      "a@n",
+      "a@ts"
     FROM new_d12c8ab2d8bd249b
   ) AS p0
     ON (
-      p0."a__k" = p1."b__k"
+      p0."a@k" = p1."b@k"
     )
     AND (
-      EPOCH_US(p1."b__ts") <= EPOCH_US(p0."a__ts") + 4000000
+      EPOCH_US(p1."b@ts") <= EPOCH_US(p0."a@ts") + 4000000
     )
     AND (
-      EPOCH_US(p0."a__ts") <= EPOCH_US(p1."b__ts") + -1000000
+      EPOCH_US(p0."a@ts") <= EPOCH_US(p1."b@ts") + -1000000
     )
 ) AS r;

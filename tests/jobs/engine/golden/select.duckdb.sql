@@ -2,15 +2,15 @@
 
 -- out_q
 SELECT
-  r."a__n" AS "n",
-  r."a__price" * 2 AS "double_price",
-  r."a__word" AS "word"
+  r."a@n" AS "n",
+  r."a@price" * 2 AS "double_price",
+  r."a@word" AS "word"
 FROM (
   SELECT
-    i."n" AS "a__n",
-    i."price" AS "a__price",
-    i."ts" AS "a__ts",
-    i."word" AS "a__word"
+    i."n" AS "a@n",
+    i."price" AS "a@price",
+    i."ts" AS "a@ts",
+    i."word" AS "a@word"
   FROM "in_a" AS i
   WHERE
     (

@@ -5,79 +5,79 @@
 SELECT
   *,
   (
-    UNIX_MICROS(`a__ts`)
+    UNIX_MICROS(`a@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`a__ts`)
+        UNIX_MICROS(`a@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`i` AS `a__i`,
-    i.`k` AS `a__k`,
-    i.`n` AS `a__n`,
-    i.`ts` AS `a__ts`
+    i.`i` AS `a@i`,
+    i.`k` AS `a@k`,
+    i.`n` AS `a@n`,
+    i.`ts` AS `a@ts`
   FROM `in_a` AS i
 ) AS r;
 
 -- out_q
 SELECT
-  r.`a_1__n` AS `xn`,
-  r.`a_2__n` AS `yn`
+  r.`a@1@n` AS `xn`,
+  r.`a@2@n` AS `yn`
 FROM (
   SELECT
-    p0.`a__n` AS `a_1__n`,
-    p0.`a__ts` AS `a_1__ts`,
-    p1.`a__n` AS `a_2__n`,
-    p1.`a__ts` AS `a_2__ts`
+    p0.`a@n` AS `a@1@n`,
+    p0.`a@ts` AS `a@1@ts`,
+    p1.`a@n` AS `a@2@n`,
+    p1.`a@ts` AS `a@2@ts`
   FROM new_a50d0689b688b2be AS p0
   JOIN state_a50d0689b688b2be AS p1
     ON (
-      p0.`a__k` = p1.`a__k`
+      p0.`a@k` = p1.`a@k`
     )
     AND (
-      p0.`a__i` < p1.`a__i`
+      p0.`a@i` < p1.`a@i`
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`a__ts`) + 2000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`a__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`a@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
   UNION ALL
   SELECT
-    p0.`a__n` AS `a_1__n`,
-    p0.`a__ts` AS `a_1__ts`,
-    p1.`a__n` AS `a_2__n`,
-    p1.`a__ts` AS `a_2__ts`
+    p0.`a@n` AS `a@1@n`,
+    p0.`a@ts` AS `a@1@ts`,
+    p1.`a@n` AS `a@2@n`,
+    p1.`a@ts` AS `a@2@ts`
   FROM new_a50d0689b688b2be AS p1
   JOIN (
     SELECT
-      `a__i`,
-      `a__k`,
-      `a__n`,
-      `a__ts`
+      `a@i`,
+      `a@k`,
+      `a@n`,
+      `a@ts`
     FROM state_a50d0689b688b2be
     UNION ALL
     SELECT
-      `a__i`,
-      `a__k`,
-      `a__n`,
-      `a__ts`
+      `a@i`,
+      `a@k`,
+      `a@n`,
+      `a@ts`
     FROM new_a50d0689b688b2be
   ) AS p0
     ON (
-      p0.`a__k` = p1.`a__k`
+      p0.`a@k` = p1.`a@k`
     )
     AND (
-      p0.`a__i` < p1.`a__i`
+      p0.`a@i` < p1.`a@i`
     )
     AND (
-      UNIX_MICROS(p1.`a__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`a@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`a__ts`) + 2000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`a@ts`) + 2000000
     )
 ) AS r;

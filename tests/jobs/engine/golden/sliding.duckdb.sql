@@ -1,55 +1,55 @@
 -- one stream, sliding, looking at its window: a
 
--- new_a518917226b529d7, kept for 0 us
--- {"group":[[["j","a.j"]],[["recent","max","a.weight","(window_end - INTERVAL '1' SECOND) <= a.ts",true],["total","sum","a.i",false]],"a.ts",3000000,1000000],"streams":["a"],"where":[],"within":[]}
+-- new_d28b729dbafe8900, kept for 0 us
+-- {"group":[[["j","a.j"]],[["recent","max","a.weight","(window.end - INTERVAL '1' SECOND) <= a.ts",true],["total","sum","a.i",false]],"a.ts",3000000,1000000],"streams":["a"],"where":[],"within":[]}
 SELECT
   *,
   (
-    "_slot" + 3000000
+    "@slot" + 3000000
   ) - (
     (
       (
-        "_slot" + 3000000
+        "@slot" + 3000000
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS "@until"
 FROM (
   SELECT
-    r."a__j" AS "j",
+    r."a@j" AS "j",
     (
-      EPOCH_US(r."a__ts")
+      EPOCH_US(r."a@ts")
     ) - (
       (
         (
-          EPOCH_US(r."a__ts")
+          EPOCH_US(r."a@ts")
         ) % 1000000
       ) + 1000000
-    ) % 1000000 - w.i * 1000000 AS "_slot",
-    TRY_CAST(SUM(TRY_CAST(r."a__i" AS BIGINT) * 1) AS BIGINT) AS "total__sum",
+    ) % 1000000 - w.i * 1000000 AS "@slot",
+    TRY_CAST(SUM(TRY_CAST(r."a@i" AS BIGINT) * 1) AS BIGINT) AS "total@sum",
     MAX(
       CASE
         WHEN (
           TIMESTAMP_MICROS(
             (
-              EPOCH_US(r."a__ts")
+              EPOCH_US(r."a@ts")
             ) - (
               (
                 (
-                  EPOCH_US(r."a__ts")
+                  EPOCH_US(r."a@ts")
                 ) % 1000000
               ) + 1000000
             ) % 1000000 - w.i * 1000000 + 3000000
           ) - INTERVAL '1' SECOND
-        ) <= r."a__ts"
-        THEN r."a__weight"
+        ) <= r."a@ts"
+        THEN r."a@weight"
       END
-    ) AS "recent__max"
+    ) AS "recent@max"
   FROM (
     SELECT
-      i."i" AS "a__i",
-      i."j" AS "a__j",
-      i."ts" AS "a__ts",
-      i."weight" AS "a__weight"
+      i."i" AS "a@i",
+      i."j" AS "a@j",
+      i."ts" AS "a@ts",
+      i."weight" AS "a@weight"
     FROM "in_a" AS i
   ) AS r
   CROSS JOIN (VALUES
@@ -57,23 +57,23 @@ FROM (
     (1),
     (2)) AS w(i)
   WHERE
-    EPOCH_US(r."a__ts") < (
-      EPOCH_US(r."a__ts")
+    EPOCH_US(r."a@ts") < (
+      EPOCH_US(r."a@ts")
     ) - (
       (
         (
-          EPOCH_US(r."a__ts")
+          EPOCH_US(r."a@ts")
         ) % 1000000
       ) + 1000000
     ) % 1000000 - w.i * 1000000 + 3000000
   GROUP BY
-    r."a__j",
+    r."a@j",
     (
-      EPOCH_US(r."a__ts")
+      EPOCH_US(r."a@ts")
     ) - (
       (
         (
-          EPOCH_US(r."a__ts")
+          EPOCH_US(r."a@ts")
         ) % 1000000
       ) + 1000000
     ) % 1000000 - w.i * 1000000
@@ -87,28 +87,28 @@ SELECT
 FROM (
   SELECT
     p."j",
-    TRY_CAST(SUM(p."total__sum") AS BIGINT) AS "total",
-    MAX(p."recent__max") AS "recent",
-    TIMESTAMP_MICROS(p."_slot") AS "window_start",
-    TIMESTAMP_MICROS(p."_slot" + 3000000) AS "window_end"
+    TRY_CAST(SUM(p."total@sum") AS BIGINT) AS "total",
+    MAX(p."recent@max") AS "recent",
+    TIMESTAMP_MICROS(p."@slot") AS "window.start",
+    TIMESTAMP_MICROS(p."@slot" + 3000000) AS "window.end"
   FROM (
     SELECT
       "j",
-      "total__sum",
-      "recent__max",
-      "_slot"
-    FROM state_a518917226b529d7
+      "total@sum",
+      "recent@max",
+      "@slot"
+    FROM state_d28b729dbafe8900
     UNION ALL
     SELECT
       "j",
-      "total__sum",
-      "recent__max",
-      "_slot"
-    FROM new_a518917226b529d7
+      "total@sum",
+      "recent@max",
+      "@slot"
+    FROM new_d28b729dbafe8900
   ) AS p
   WHERE
-    p."_slot" + 3000000 > $emitted_until AND p."_slot" + 3000000 <= $emit_until
+    p."@slot" + 3000000 > $emitted_until AND p."@slot" + 3000000 <= $emit_until
   GROUP BY
     p."j",
-    p."_slot"
+    p."@slot"
 ) AS r;

@@ -5,19 +5,19 @@
 SELECT
   *,
   (
-    UNIX_MICROS(`a__ts`)
+    UNIX_MICROS(`a@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`a__ts`)
+        UNIX_MICROS(`a@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`k` AS `a__k`,
-    i.`n` AS `a__n`,
-    i.`ts` AS `a__ts`
+    i.`k` AS `a@k`,
+    i.`n` AS `a@n`,
+    i.`ts` AS `a@ts`
   FROM `in_a` AS i
 ) AS r;
 
@@ -26,20 +26,20 @@ FROM (
 SELECT
   *,
   (
-    UNIX_MICROS(`b__ts`)
+    UNIX_MICROS(`b@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`b__ts`)
+        UNIX_MICROS(`b@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`j` AS `b__j`,
-    i.`k` AS `b__k`,
-    i.`n` AS `b__n`,
-    i.`ts` AS `b__ts`
+    i.`j` AS `b@j`,
+    i.`k` AS `b@k`,
+    i.`n` AS `b@n`,
+    i.`ts` AS `b@ts`
   FROM `in_b` AS i
 ) AS r;
 
@@ -48,168 +48,168 @@ FROM (
 SELECT
   *,
   (
-    UNIX_MICROS(`c__ts`)
+    UNIX_MICROS(`c@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`c__ts`)
+        UNIX_MICROS(`c@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`j` AS `c__j`,
-    i.`n` AS `c__n`,
-    i.`ts` AS `c__ts`
+    i.`j` AS `c@j`,
+    i.`n` AS `c@n`,
+    i.`ts` AS `c@ts`
   FROM `in_c` AS i
 ) AS r;
 
 -- out_q
 SELECT
-  r.`a__n` AS `an`,
-  r.`b__n` AS `bn`,
-  r.`c__n` AS `cn`
+  r.`a@n` AS `an`,
+  r.`b@n` AS `bn`,
+  r.`c@n` AS `cn`
 FROM (
   SELECT
-    p0.`a__n` AS `a__n`,
-    p0.`a__ts` AS `a__ts`,
-    p1.`b__n` AS `b__n`,
-    p1.`b__ts` AS `b__ts`,
-    p2.`c__n` AS `c__n`,
-    p2.`c__ts` AS `c__ts`
+    p0.`a@n` AS `a@n`,
+    p0.`a@ts` AS `a@ts`,
+    p1.`b@n` AS `b@n`,
+    p1.`b@ts` AS `b@ts`,
+    p2.`c@n` AS `c@n`,
+    p2.`c@ts` AS `c@ts`
   FROM new_d12c8ab2d8bd249b AS p0
   JOIN state_525fd928e0444973 AS p1
     ON (
-      p0.`a__k` = p1.`b__k`
+      p0.`a@k` = p1.`b@k`
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`b__ts`) + 1000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`b@ts`) + 1000000
     )
     AND (
-      UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
   JOIN state_b3f461194003df7b AS p2
     ON (
-      p1.`b__j` = p2.`c__j`
+      p1.`b@j` = p2.`c@j`
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p2.`c__ts`) + 3000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p2.`c@ts`) + 3000000
     )
     AND (
-      UNIX_MICROS(p2.`c__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p2.`c@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p2.`c__ts`) + 3000000
+      UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p2.`c@ts`) + 3000000
     )
     AND (
-      UNIX_MICROS(p2.`c__ts`) <= UNIX_MICROS(p1.`b__ts`) + 1000000
+      UNIX_MICROS(p2.`c@ts`) <= UNIX_MICROS(p1.`b@ts`) + 1000000
     )
   UNION ALL
   SELECT
-    p0.`a__n` AS `a__n`,
-    p0.`a__ts` AS `a__ts`,
-    p1.`b__n` AS `b__n`,
-    p1.`b__ts` AS `b__ts`,
-    p2.`c__n` AS `c__n`,
-    p2.`c__ts` AS `c__ts`
+    p0.`a@n` AS `a@n`,
+    p0.`a@ts` AS `a@ts`,
+    p1.`b@n` AS `b@n`,
+    p1.`b@ts` AS `b@ts`,
+    p2.`c@n` AS `c@n`,
+    p2.`c@ts` AS `c@ts`
   FROM new_525fd928e0444973 AS p1
   JOIN (
     SELECT
-      `a__k`,
-      `a__n`,
-      `a__ts`
+      `a@k`,
+      `a@n`,
+      `a@ts`
     FROM state_d12c8ab2d8bd249b
     UNION ALL
     SELECT
-      `a__k`,
-      `a__n`,
-      `a__ts`
+      `a@k`,
+      `a@n`,
+      `a@ts`
     FROM new_d12c8ab2d8bd249b
   ) AS p0
     ON (
-      p0.`a__k` = p1.`b__k`
+      p0.`a@k` = p1.`b@k`
     )
     AND (
-      UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`b__ts`) + 1000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`b@ts`) + 1000000
     )
   JOIN state_b3f461194003df7b AS p2
     ON (
-      p1.`b__j` = p2.`c__j`
+      p1.`b@j` = p2.`c@j`
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p2.`c__ts`) + 3000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p2.`c@ts`) + 3000000
     )
     AND (
-      UNIX_MICROS(p2.`c__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p2.`c@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p2.`c__ts`) + 3000000
+      UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p2.`c@ts`) + 3000000
     )
     AND (
-      UNIX_MICROS(p2.`c__ts`) <= UNIX_MICROS(p1.`b__ts`) + 1000000
+      UNIX_MICROS(p2.`c@ts`) <= UNIX_MICROS(p1.`b@ts`) + 1000000
     )
   UNION ALL
   SELECT
-    p0.`a__n` AS `a__n`,
-    p0.`a__ts` AS `a__ts`,
-    p1.`b__n` AS `b__n`,
-    p1.`b__ts` AS `b__ts`,
-    p2.`c__n` AS `c__n`,
-    p2.`c__ts` AS `c__ts`
+    p0.`a@n` AS `a@n`,
+    p0.`a@ts` AS `a@ts`,
+    p1.`b@n` AS `b@n`,
+    p1.`b@ts` AS `b@ts`,
+    p2.`c@n` AS `c@n`,
+    p2.`c@ts` AS `c@ts`
   FROM new_b3f461194003df7b AS p2
   JOIN (
     SELECT
-      `a__k`,
-      `a__n`,
-      `a__ts`
+      `a@k`,
+      `a@n`,
+      `a@ts`
     FROM state_d12c8ab2d8bd249b
     UNION ALL
     SELECT
-      `a__k`,
-      `a__n`,
-      `a__ts`
+      `a@k`,
+      `a@n`,
+      `a@ts`
     FROM new_d12c8ab2d8bd249b
   ) AS p0
     ON (
-      UNIX_MICROS(p2.`c__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p2.`c@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p2.`c__ts`) + 3000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p2.`c@ts`) + 3000000
     )
   JOIN (
     SELECT
-      `b__j`,
-      `b__k`,
-      `b__n`,
-      `b__ts`
+      `b@j`,
+      `b@k`,
+      `b@n`,
+      `b@ts`
     FROM state_525fd928e0444973
     UNION ALL
     SELECT
-      `b__j`,
-      `b__k`,
-      `b__n`,
-      `b__ts`
+      `b@j`,
+      `b@k`,
+      `b@n`,
+      `b@ts`
     FROM new_525fd928e0444973
   ) AS p1
     ON (
-      p0.`a__k` = p1.`b__k`
+      p0.`a@k` = p1.`b@k`
     )
     AND (
-      p1.`b__j` = p2.`c__j`
+      p1.`b@j` = p2.`c@j`
     )
     AND (
-      UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`b__ts`) + 1000000
+      UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`b@ts`) + 1000000
     )
     AND (
-      UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+      UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
     )
     AND (
-      UNIX_MICROS(p2.`c__ts`) <= UNIX_MICROS(p1.`b__ts`) + 1000000
+      UNIX_MICROS(p2.`c@ts`) <= UNIX_MICROS(p1.`b@ts`) + 1000000
     )
     AND (
-      UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p2.`c__ts`) + 3000000
+      UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p2.`c@ts`) + 3000000
     )
 ) AS r;

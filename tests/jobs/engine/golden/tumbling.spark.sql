@@ -5,31 +5,31 @@
 SELECT
   *,
   (
-    UNIX_MICROS(`a__ts`)
+    UNIX_MICROS(`a@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`a__ts`)
+        UNIX_MICROS(`a@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    r.`a__i` AS `a__i`,
-    r.`a__k` AS `a__k`,
-    r.`a__ts` AS `a__ts`,
-    COUNT(*) AS `a___weight`
+    r.`a@i` AS `a@i`,
+    r.`a@k` AS `a@k`,
+    r.`a@ts` AS `a@ts`,
+    COUNT(*) AS `a@@weight`
   FROM (
     SELECT
-      i.`i` AS `a__i`,
-      i.`k` AS `a__k`,
-      i.`ts` AS `a__ts`
+      i.`i` AS `a@i`,
+      i.`k` AS `a@k`,
+      i.`ts` AS `a@ts`
     FROM `in_a` AS i
   ) AS r
   GROUP BY
-    r.`a__i`,
-    r.`a__k`,
-    r.`a__ts`
+    r.`a@i`,
+    r.`a@k`,
+    r.`a@ts`
 ) AS r;
 
 -- new_3b5097032ba970c8, kept for 2000000 us
@@ -37,21 +37,21 @@ FROM (
 SELECT
   *,
   (
-    UNIX_MICROS(`b__ts`)
+    UNIX_MICROS(`b@ts`)
   ) - (
     (
       (
-        UNIX_MICROS(`b__ts`)
+        UNIX_MICROS(`b@ts`)
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    i.`i` AS `b__i`,
-    i.`k` AS `b__k`,
-    i.`price` AS `b__price`,
-    i.`ts` AS `b__ts`,
-    i.`weight` AS `b__weight`
+    i.`i` AS `b@i`,
+    i.`k` AS `b@k`,
+    i.`price` AS `b@price`,
+    i.`ts` AS `b@ts`,
+    i.`weight` AS `b@weight`
   FROM `in_b` AS i
 ) AS r;
 
@@ -60,100 +60,100 @@ FROM (
 SELECT
   *,
   (
-    `_slot` + 2000000
+    `@slot` + 2000000
   ) - (
     (
       (
-        `_slot` + 2000000
+        `@slot` + 2000000
       ) % 10000000
     ) + 10000000
-  ) % 10000000 + 10000000 AS _until
+  ) % 10000000 + 10000000 AS `@until`
 FROM (
   SELECT
-    r.`a__k` AS `k`,
+    r.`a@k` AS `k`,
     (
-      UNIX_MICROS(r.`a__ts`)
+      UNIX_MICROS(r.`a@ts`)
     ) - (
       (
         (
-          UNIX_MICROS(r.`a__ts`)
+          UNIX_MICROS(r.`a@ts`)
         ) % 2000000
       ) + 2000000
-    ) % 2000000 AS `_slot`,
+    ) % 2000000 AS `@slot`,
     CAST(SUM(CASE WHEN NOT (
       1
-    ) IS NULL THEN r.`a___weight` ELSE 0 END) AS BIGINT) AS `n__count`,
-    CAST(SUM(CAST(r.`b__price` AS DECIMAL(38, 2)) * r.`a___weight`) AS DECIMAL(38, 2)) AS `total__sum`,
-    CAST(SUM(CAST(r.`a__i` + r.`b__i` AS BIGINT) * r.`a___weight`) AS BIGINT) AS `both__sum`,
-    CAST(SUM(CAST(r.`b__weight` AS DOUBLE) * r.`a___weight`) AS DOUBLE) AS `mean__sum`,
+    ) IS NULL THEN r.`a@@weight` ELSE 0 END) AS BIGINT) AS `n@count`,
+    CAST(SUM(CAST(r.`b@price` AS DECIMAL(38, 2)) * r.`a@@weight`) AS DECIMAL(38, 2)) AS `total@sum`,
+    CAST(SUM(CAST(r.`a@i` + r.`b@i` AS BIGINT) * r.`a@@weight`) AS BIGINT) AS `both@sum`,
+    CAST(SUM(CAST(r.`b@weight` AS DOUBLE) * r.`a@@weight`) AS DOUBLE) AS `mean@sum`,
     CAST(SUM(CASE WHEN NOT (
-      r.`b__weight`
-    ) IS NULL THEN r.`a___weight` ELSE 0 END) AS BIGINT) AS `mean__count`
+      r.`b@weight`
+    ) IS NULL THEN r.`a@@weight` ELSE 0 END) AS BIGINT) AS `mean@count`
   FROM (
     SELECT
-      p0.`a___weight` AS `a___weight`,
-      p0.`a__i` AS `a__i`,
-      p0.`a__k` AS `a__k`,
-      p0.`a__ts` AS `a__ts`,
-      p1.`b__i` AS `b__i`,
-      p1.`b__price` AS `b__price`,
-      p1.`b__ts` AS `b__ts`,
-      p1.`b__weight` AS `b__weight`
+      p0.`a@@weight` AS `a@@weight`,
+      p0.`a@i` AS `a@i`,
+      p0.`a@k` AS `a@k`,
+      p0.`a@ts` AS `a@ts`,
+      p1.`b@i` AS `b@i`,
+      p1.`b@price` AS `b@price`,
+      p1.`b@ts` AS `b@ts`,
+      p1.`b@weight` AS `b@weight`
     FROM new_bf4bca83dd823bc6 AS p0
     JOIN state_3b5097032ba970c8 AS p1
       ON (
-        p0.`a__k` = p1.`b__k`
+        p0.`a@k` = p1.`b@k`
       )
       AND (
-        UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`b__ts`) + 2000000
+        UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`b@ts`) + 2000000
       )
       AND (
-        UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+        UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
       )
     UNION ALL
     SELECT
-      p0.`a___weight` AS `a___weight`,
-      p0.`a__i` AS `a__i`,
-      p0.`a__k` AS `a__k`,
-      p0.`a__ts` AS `a__ts`,
-      p1.`b__i` AS `b__i`,
-      p1.`b__price` AS `b__price`,
-      p1.`b__ts` AS `b__ts`,
-      p1.`b__weight` AS `b__weight`
+      p0.`a@@weight` AS `a@@weight`,
+      p0.`a@i` AS `a@i`,
+      p0.`a@k` AS `a@k`,
+      p0.`a@ts` AS `a@ts`,
+      p1.`b@i` AS `b@i`,
+      p1.`b@price` AS `b@price`,
+      p1.`b@ts` AS `b@ts`,
+      p1.`b@weight` AS `b@weight`
     FROM new_3b5097032ba970c8 AS p1
     JOIN (
       SELECT
-        `a___weight`,
-        `a__i`,
-        `a__k`,
-        `a__ts`
+        `a@@weight`,
+        `a@i`,
+        `a@k`,
+        `a@ts`
       FROM state_bf4bca83dd823bc6
       UNION ALL
       SELECT
-        `a___weight`,
-        `a__i`,
-        `a__k`,
-        `a__ts`
+        `a@@weight`,
+        `a@i`,
+        `a@k`,
+        `a@ts`
       FROM new_bf4bca83dd823bc6
     ) AS p0
       ON (
-        p0.`a__k` = p1.`b__k`
+        p0.`a@k` = p1.`b@k`
       )
       AND (
-        UNIX_MICROS(p1.`b__ts`) <= UNIX_MICROS(p0.`a__ts`) + 2000000
+        UNIX_MICROS(p1.`b@ts`) <= UNIX_MICROS(p0.`a@ts`) + 2000000
       )
       AND (
-        UNIX_MICROS(p0.`a__ts`) <= UNIX_MICROS(p1.`b__ts`) + 2000000
+        UNIX_MICROS(p0.`a@ts`) <= UNIX_MICROS(p1.`b@ts`) + 2000000
       )
   ) AS r
   GROUP BY
-    r.`a__k`,
+    r.`a@k`,
     (
-      UNIX_MICROS(r.`a__ts`)
+      UNIX_MICROS(r.`a@ts`)
     ) - (
       (
         (
-          UNIX_MICROS(r.`a__ts`)
+          UNIX_MICROS(r.`a@ts`)
         ) % 2000000
       ) + 2000000
     ) % 2000000
@@ -169,91 +169,91 @@ SELECT
 FROM (
   SELECT
     p.`k`,
-    CAST(SUM(p.`n__count`) AS BIGINT) AS `n`,
-    CAST(SUM(p.`total__sum`) AS DECIMAL(38, 2)) AS `total`,
-    CAST(SUM(p.`both__sum`) AS BIGINT) AS `both`,
-    SUM(p.`mean__sum`) / SUM(p.`mean__count`) AS `mean`,
+    CAST(SUM(p.`n@count`) AS BIGINT) AS `n`,
+    CAST(SUM(p.`total@sum`) AS DECIMAL(38, 2)) AS `total`,
+    CAST(SUM(p.`both@sum`) AS BIGINT) AS `both`,
+    SUM(p.`mean@sum`) / SUM(p.`mean@count`) AS `mean`,
     TIMESTAMP_MICROS(
       (
-        p.`_slot`
+        p.`@slot`
       ) - (
         (
           (
-            p.`_slot`
+            p.`@slot`
           ) % 2000000
         ) + 2000000
       ) % 2000000 - w.i * 2000000
-    ) AS `window_start`,
+    ) AS `window.start`,
     TIMESTAMP_MICROS(
       (
-        p.`_slot`
+        p.`@slot`
       ) - (
         (
           (
-            p.`_slot`
+            p.`@slot`
           ) % 2000000
         ) + 2000000
       ) % 2000000 - w.i * 2000000 + 2000000
-    ) AS `window_end`
+    ) AS `window.end`
   FROM (
     SELECT
       `k`,
-      `n__count`,
-      `total__sum`,
-      `both__sum`,
-      `mean__sum`,
-      `mean__count`,
-      `_slot`
+      `n@count`,
+      `total@sum`,
+      `both@sum`,
+      `mean@sum`,
+      `mean@count`,
+      `@slot`
     FROM state_02359d66225e2b7a
     UNION ALL
     SELECT
       `k`,
-      `n__count`,
-      `total__sum`,
-      `both__sum`,
-      `mean__sum`,
-      `mean__count`,
-      `_slot`
+      `n@count`,
+      `total@sum`,
+      `both@sum`,
+      `mean@sum`,
+      `mean@count`,
+      `@slot`
     FROM new_02359d66225e2b7a
   ) AS p
   CROSS JOIN VALUES
     (0) AS w(i)
   WHERE
     (
-      p.`_slot`
+      p.`@slot`
     ) - (
       (
         (
-          p.`_slot`
+          p.`@slot`
         ) % 2000000
       ) + 2000000
     ) % 2000000 - w.i * 2000000 + 2000000 > :emitted_until
     AND (
-      p.`_slot`
+      p.`@slot`
     ) - (
       (
         (
-          p.`_slot`
+          p.`@slot`
         ) % 2000000
       ) + 2000000
     ) % 2000000 - w.i * 2000000 + 2000000 <= :emit_until
-    AND p.`_slot` + 2000000 <= (
-      p.`_slot`
+    AND p.`@slot` + 2000000 <= (
+      p.`@slot`
     ) - (
       (
         (
-          p.`_slot`
+          p.`@slot`
         ) % 2000000
       ) + 2000000
     ) % 2000000 - w.i * 2000000 + 2000000
   GROUP BY
     p.`k`,
     (
-      p.`_slot`
+      p.`@slot`
     ) - (
       (
         (
-          p.`_slot`
+          p.`@slot`
         ) % 2000000
       ) + 2000000
     ) % 2000000 - w.i * 2000000
