@@ -120,11 +120,13 @@ def recent(storage: Path) -> list[dict[str, Any]]:
     """The progress of the last batches, the newest first."""
     from deltalake import DeltaTable, QueryBuilder
 
+    from jobs.engine.paths import files_of
+
     path = storage / "control" / "progress"
     if not DeltaTable.is_deltatable(str(path)):
         return []
     table = DeltaTable(path)
-    newest = sorted(table.file_uris())[-RECENT:]
+    newest = [Path(file).as_uri() for file in sorted(files_of(table))[-RECENT:]]
     query = QueryBuilder()
     for number, file in enumerate(newest):
         query.execute(f"CREATE EXTERNAL TABLE f{number} STORED AS PARQUET LOCATION '{file}'")

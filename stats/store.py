@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -310,7 +311,7 @@ def load(
     """
     schema = pa.schema(table.schema().to_arrow()) if wanted is None else wanted
     parts = []
-    for path in table.file_uris() if files is None else files:
+    for path in _files(table) if files is None else files:
         with pq.ParquetFile(path) as file:
             parts.append(_as(file.read(schema.names), schema))
     return pa.concat_tables([schema.empty_table(), *parts])
@@ -327,9 +328,14 @@ def _as(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def _files(table: DeltaTable) -> list[str]:
+    """The paths of a table's files, which it has as addresses."""
+    return [unquote(uri) for uri in table.file_uris()]
+
+
 def _between(table: DeltaTable, starts: pa.Array | None) -> list[str]:
     """The files that may have a window of those."""
-    paths = sorted(table.file_uris())
+    paths = sorted(_files(table))
     if starts is None or not paths:
         return paths
     actions = pa.table(table.get_add_actions(flatten=True))

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from json import loads
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
+
+from jobs.engine.paths import of_uri
 
 Position = Mapping[str, Any]
 """Where a source stands, as that kind of source writes it down."""
@@ -117,4 +118,4 @@ def _file_log(position: Position | None) -> int:
 def _entries(log: Path) -> list[tuple[int, Path]]:
     _version, *lines = log.read_text(encoding="utf-8").splitlines()
     found = map(loads, lines)
-    return [(int(f["batchId"]), Path(unquote(urlparse(f["path"]).path))) for f in found]
+    return [(int(f["batchId"]), of_uri(f["path"])) for f in found]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from jobs.engine.paths import files_of
 from jobs.engine.store import DeltaStore
 
 
@@ -50,7 +51,7 @@ class History:
     def _files(self) -> list[str]:
         if not self._store.exists(self._table):
             return []
-        return sorted(self._store.table(self._table).file_uris(), key=_number)
+        return sorted(files_of(self._store.table(self._table)), key=_number)
 
     @cached_property
     def _newest(self) -> list[int]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jobs.engine.paths import check_table
 from jobs.engine.store import DeltaStore
 from jobs.errors import RefusedError
 
@@ -12,7 +13,7 @@ def local(path: str) -> Path:
     """A directory of a job's, which has to be on a local disk for now."""
     if "://" in path:
         raise RefusedError(f"{path} is not on a local disk, which is not supported yet")
-    return Path(path)
+    return check_table(Path(path), RefusedError)
 
 
 @dataclass

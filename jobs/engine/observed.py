@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 
+from jobs.engine.paths import files_of, read_parquet
 from jobs.engine.statements import inside, parse, render
 from jobs.engine.states import table_of
 from jobs.engine.store import DeltaStore
@@ -86,13 +87,13 @@ def _keys(
 
 def _distinct(side: Expression, leaf: Node, store: DeltaStore) -> int:
     table = table_of(identity(leaf).key)
-    files = store.table(table).file_uris() if store.exists(table) else []
+    files = files_of(store.table(table)) if store.exists(table) else []
     if not files:
         return 0
     value = side.sql(inside(identity(leaf), "s"))
     counted = render(parse(f"SELECT approx_count_distinct({value}) AS n FROM s"), "duckdb")
     with suppress(duckdb.Error), duckdb.connect(config={"threads": 1}) as connection:
-        connection.read_parquet(files, hive_partitioning=False).create_view("s")
+        connection.execute(f"CREATE TEMP VIEW s AS FROM {read_parquet(files)}")
         (found,) = connection.execute(counted).fetchall()[0]
         return int(found)
     return 0

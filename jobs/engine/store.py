@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
+from jobs.engine.paths import files_of
+
 UNTIL = "@until"
 """The partition column of a state: an upper bound of its rows' smallest event time.
 
@@ -189,7 +191,7 @@ class DeltaStore:
     def load(self, table: str) -> pa.Table:
         if table.startswith(_CONTROL):
             empty = self.schema(table).empty_table()
-            return pa.concat_tables([empty, *map(_read, self.table(table).file_uris())])
+            return pa.concat_tables([empty, *map(_read, files_of(self.table(table)))])
         return self.table(table).to_pyarrow_table()
 
     def files(self, table: str) -> list[File]:
@@ -200,7 +202,7 @@ class DeltaStore:
         ]
 
     def newest(self, table: str) -> pa.Table:
-        return _read(max(self.table(table).file_uris()))
+        return _read(max(files_of(self.table(table))))
 
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
         columns = [field for field in self.schema(table) if field.name != UNTIL]

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from jobs.engine.paths import read_parquet
 from jobs.engine.store import BATCH, UNTIL, File, Store
 
 
@@ -68,11 +69,11 @@ class Filed:
                 low, high = max(first - begin, 0), min(last - begin, rows)
                 yield (
                     f"(SELECT * EXCLUDE (file_row_number) FROM "
-                    f"{_read([path], ', file_row_number = true')} "
+                    f"{read_parquet([path], ', file_row_number = true')} "
                     f"WHERE file_row_number >= {low} AND file_row_number < {high})"
                 )
         if whole:
-            yield _read(whole)
+            yield read_parquet(whole)
 
 
 @dataclass
@@ -99,11 +100,6 @@ class Stored:
     def refresh(self, files: list[File]) -> None:
         """These hold the rows, and none that do not count, once a batch is done."""
         self.files, self.before = list(files), None
-
-
-def _read(paths: list[str], options: str = "") -> str:
-    files = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-    return f"read_parquet([{files}], hive_partitioning = false{options})"
 
 
 def quoted(name: str) -> str:

@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.filed import Stored, location_of
+from jobs.engine.paths import LITERAL
 from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store, put_partitions
 
 _SETTINGS = {
@@ -170,8 +171,8 @@ class SparkExecutor:
     def _read(self, location: Path, schema: StructType, files: list[File]) -> DataFrame:
         if not files:
             return self._session.createDataFrame([], schema)
-        paths = [f"file://{location / file.path}" for file in files]
-        return self._session.read.schema(schema).parquet(*paths)
+        paths = [str(location / file.path) for file in files]
+        return self._session.read.schema(schema).options(**LITERAL).parquet(*paths)
 
 
 def _write(rows: DataFrame, location: Path, batch: int | None) -> list[File]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast
 
 from jobs.engine.ingest import REASON, ROW
+from jobs.engine.paths import of_uri
 from jobs.engine.store import BATCH
 from jobs.errors import MidstreamError
 from optimizer.query import Column, Stream
@@ -162,7 +162,7 @@ def numbered(spark: SparkSession, frame: DataFrame, files: Mapping[Path, int]) -
     Every file has one, and only one: an outer join over distinct files says so, and Spark leaves it
     out where nobody asks for the batch.
     """
-    uris = {uri: files[Path(unquote(urlsplit(uri).path))] for uri in frame.inputFiles()}
+    uris = {uri: files[of_uri(uri)] for uri in frame.inputFiles()}
     known = [(uri.replace("file://", "file:", 1), batch) for uri, batch in uris.items()]
     batches = spark.createDataFrame(known, f"`{_FILE}` STRING, `{BATCH}` BIGINT").dropDuplicates(
         [_FILE]
