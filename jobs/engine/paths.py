@@ -22,7 +22,7 @@ _NO_TABLE = re.compile(r"[\x00-\x1f\x7f\\]|%[0-9A-Fa-f]{2}")
 
 
 def duck_reads(path: str | Path) -> bool:
-    """Whether DuckDB can be told to read a file: in a pattern it takes `\\` for a separator."""
+    """Whether DuckDB can be told to read a file: in patterns a backslash separates directories."""
     return not ("\\" in str(path) and _DUCK_PATTERN.search(str(path)))
 
 

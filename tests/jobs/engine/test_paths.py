@@ -1,0 +1,82 @@
+"""Names of directories and files: all that a disk takes, or a refusal in one line."""
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs import status
+from jobs.engine import layout, paths
+from jobs.engine.store import DeltaStore
+from jobs.errors import MidstreamError, RefusedError
+
+HOSTILE = (
+    "a*b", "a?b", "a[b", "a]b", "a[x]b", "a[!x]b", "a[]b", "[[]", "**", "a{b}", "a{b,c}", "{",
+    "a'b", 'a"b', "a%zb", "100%", "a+b", "a#b", "a&b", "k=v", "a,b", "a;b", "a b", " lead",
+    "trail ",
+    "é漢", "~x", "$x", "a!b", "a:b", "...", "a|b", "a<b>", "a^b", "a`b", "@v1", ".h", "_h",
+)  # fmt: skip
+"""What tables may be called, too."""
+
+NO_TABLE = ("a\\b", "a\\*b", "a\nb", "a\tb", "a%20b", "a%2Fb")
+"""What Delta does not write, or writes elsewhere."""
+
+DECOYS = ("axb", "ab", "aab", "a", "v")
+"""What the names would match if they were patterns."""
+
+
+def files(directory: Path) -> dict[Path, str]:
+    """A file in a directory of each name and one of that name, and what is in it."""
+    found = {}
+    for name in (*HOSTILE, *NO_TABLE, *DECOYS):
+        (directory / name).mkdir(exist_ok=True)
+        for path in (directory / name / "f.parquet", directory / f"{name}.parquet"):
+            pq.write_table(pa.table({"x": [str(path)]}), path)
+            found[path] = str(path)
+    return found
+
+
+def test_duckdb_reads_the_files_of_these_names(tmp_path: Path):
+    with duckdb.connect() as connection:
+        for path, content in files(tmp_path).items():
+            if paths.duck_reads(path):
+                found = connection.execute(f"SELECT * FROM {paths.read_parquet([path])}").fetchall()
+                assert found == [(content,)]
+            else:
+                with pytest.raises(MidstreamError, match="rename it"):
+                    paths.read_parquet([path])
+
+
+def test_spark_reads_the_files_of_these_names(spark: SparkSession, tmp_path: Path):
+    """But for those that its streams never take, either."""
+    known = {path: text for path, text in files(tmp_path).items() if path.name[0] not in "._"}
+    rows = spark.read.schema("x STRING").options(**paths.LITERAL).parquet(*map(str, known))
+    assert rows.columns == ["x"]
+    assert sorted(row.x for row in rows.collect()) == sorted(known.values())
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_storage_of_this_name(tmp_path: Path, name: str):
+    root = layout.local(str(tmp_path / name))
+    store = DeltaStore(root)
+    for table in ("out/q", "control/progress"):
+        store.create(table, pa.schema([("batch", pa.int64()), ("content", pa.string())]))
+        for batch in range(2):
+            rows = pa.table({"batch": [batch], "content": [f"[{batch}]"]})
+            store.commit(table, [store.put(table, rows)], batch)
+        assert store.load(table).num_rows == 2
+    store.compact("out/q", 1)
+    assert len(store.files("out/q")) == 1
+    assert store.tables() == ["control/progress", "out/q"]
+    assert sorted(status.recent(root)) == [[0], [1]]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", NO_TABLE)
+def test_a_storage_that_delta_does_not_write(tmp_path: Path, name: str):
+    with pytest.raises(RefusedError, match="Delta keeps no table") as error:
+        layout.local(str(tmp_path / name))
+    assert "\n" not in str(error.value)
