@@ -7,10 +7,11 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 
 from jobs.spark import SCALA, SparkUnavailableError, check_java, jars
 
@@ -24,6 +25,9 @@ PACKAGES = (
     "mlflow",
     "great-expectations",
 )
+HERE = ".midstream/*"
+"""Where jobs keep their tables unless they say otherwise."""
+OTHERS = 0o077
 GIB = 1024**3
 DISK = 1 * GIB
 MEMORY = 4 * GIB
@@ -39,8 +43,11 @@ class Check:
     advice: str = ""
 
 
-def checks(directory: Path | None = None) -> list[Check]:
-    """Look at everything; `directory` is where jobs will keep their tables, by default here."""
+def checks(directory: Path | None = None, storages: Sequence[Path] = ()) -> list[Check]:
+    """Look at everything; `directory` is where jobs will keep their tables, by default here.
+
+    `storages` are those of jobs that were named; without any, those that are here.
+    """
     return [
         _python(),
         _java(),
@@ -49,6 +56,7 @@ def checks(directory: Path | None = None) -> list[Check]:
         *_packages(),
         _jars(),
         _graphviz(),
+        *map(_storage, storages or sorted((directory or Path.cwd()).glob(HERE))),
     ]
 
 
@@ -112,6 +120,17 @@ def _graphviz() -> Check:
         return Check("Graphviz", ok=True, found=found)
     advice = "optional, for pictures of plans (Debian, Ubuntu: apt-get install graphviz)"
     return Check("Graphviz", ok=True, found="not installed", advice=advice)
+
+
+def _storage(directory: Path) -> Check:
+    """New ones are their owner's alone; who has opened one, or has an old one, may want that."""
+    try:
+        mode = directory.stat().st_mode & 0o777
+    except OSError as error:
+        return Check("storage", ok=True, found=f"{directory}: {error.strerror}")
+    advice = f"others on this machine may look into it: chmod 700 {quote(str(directory))}"
+    found = f"{directory}, mode {mode:03o}"
+    return Check("storage", ok=True, found=found, advice=advice if mode & OTHERS else "")
 
 
 def _gib(size: int) -> str:

@@ -1,15 +1,28 @@
 """`midstream doctor`: what this machine has, what is missing, and what to do about it."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
 from rich.text import Text
 
 from jobs import show
 
 
-def doctor(*, json: show.Json = False) -> int:
+def doctor(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[JOB...]", help="Whose storages to look at.", show_default=False),
+    ] = None,
+    *,
+    json: show.Json = False,
+) -> int:
     """Check this machine: what is installed, what is missing, what to do."""
+    from jobs import specs
     from jobs.doctor import checks
+    from jobs.engine.layout import local
 
-    found = checks()
+    found = checks(storages=[local(specs.load(file).storage) for file in files or ()])
     ok = all(check.ok for check in found)
     if json:
         show.as_json({"ok": ok, "checks": [vars(check) for check in found]})

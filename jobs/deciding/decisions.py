@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from jobs.engine.lease import private
 from jobs.engine.rows import read
 from optimizer.cost.dual import gain
 from optimizer.drift import Outcome
@@ -170,7 +171,7 @@ class DecisionLog:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Let nobody else decide meanwhile: two who look at the same windows ask once."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        private(self.root)
         with (self.root / "lock").open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

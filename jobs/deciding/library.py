@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from jobs.engine.lease import private
 from jobs.engine.rows import read
 from optimizer.workload import Workload
 
@@ -112,7 +113,7 @@ class PlanLibrary:
             {"query": e.query, "signature": e.signature, "content": dumps(asdict(e))}
             for e in entries
         ]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private(self.path.parent)
         write_deltalake(self.path, pa.Table.from_pylist(rows, _SCHEMA), mode="overwrite")
 
 

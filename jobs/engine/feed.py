@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 from jobs.engine.checkpoint import Taken
 from jobs.engine.executors.filed import Filed
 from jobs.engine.executors.spark import gathered
+from jobs.engine.lease import private
 from jobs.engine.sources import Feed, Source, source
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.sources.generator import GeneratorSource
@@ -48,7 +49,7 @@ def origin(storage: Path, streams: Iterable[str], now: int) -> Origin:
     """What the storage says, or what it says from now on."""
     path = storage / "control" / "streams.json"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private(path.parent)
         draft = path.with_suffix(".draft")
         draft.write_text(dumps(asdict(Origin(now, tuple(streams)))))
         draft.replace(path)

@@ -31,6 +31,13 @@ class Holder:
         return f"process {self.pid}, since {self.since}"
 
 
+def private(directory: Path) -> None:
+    """Make a directory, and what is missing above it, into which nobody else may look."""
+    if not directory.is_dir():
+        private(directory.parent)
+        directory.mkdir(mode=0o700, exist_ok=True)
+
+
 class HeldError(RefusedError):
     """Another process runs the job."""
 
@@ -38,7 +45,7 @@ class HeldError(RefusedError):
 @contextmanager
 def lease(storage: Path) -> Iterator[None]:
     """Hold a storage, or say who does."""
-    storage.mkdir(parents=True, exist_ok=True)
+    private(storage)
     with _file(storage).open("a+", encoding="utf-8") as file:
         for _ in range(_PATIENCE):
             if _lock(file, fcntl.LOCK_EX):

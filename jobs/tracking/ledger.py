@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.deciding.decisions import Decision, DecisionLog
 from jobs.engine.layout import local
+from jobs.engine.lease import private
 from jobs.errors import RefusedError
 from jobs.migrations import Record, Watched, records
 from jobs.specs import Job
@@ -82,7 +83,7 @@ def catch_up(job: Job) -> Told:
 def _alone(storage: Path) -> Iterator[None]:
     """Let nobody else tell the same meanwhile."""
     place = storage / "reoptimize"
-    place.mkdir(parents=True, exist_ok=True)
+    private(place)
     with (place / "tracked.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,5 +1,6 @@
 """The doctor on this machine, and on machines that lack something."""
 
+import json
 import subprocess
 import sys
 from collections import namedtuple
@@ -8,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs import doctor, spark
+from jobs import cli, doctor, spark
 from jobs.doctor import Check, checks
+from tests.jobs import small
 
 
 def named(name: str) -> Check:
@@ -23,8 +25,8 @@ def test_a_machine_after_set_up_is_healthy() -> None:
 def test_it_looks_at_everything() -> None:
     names = [check.name for check in checks()]
     assert names[:4] == ["Python", "Java", "disk", "memory"]
-    assert names[4:-2] == list(doctor.PACKAGES)
-    assert names[-2:] == ["Delta's jars for Spark", "Graphviz"]
+    known = [*doctor.PACKAGES, "Delta's jars for Spark", "Graphviz"]
+    assert names[4:][: len(known)] == known
 
 
 def test_it_tells_the_versions_that_are_installed() -> None:
@@ -68,6 +70,34 @@ def test_without_graphviz_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert named("Graphviz").ok
     assert named("Graphviz").advice.startswith("optional")
+
+
+def test_a_storage_that_others_may_look_into(tmp_path: Path) -> None:
+    for name, mode in {"own": 0o700, "shared": 0o750, "open": 0o755}.items():
+        (tmp_path / ".midstream" / name).mkdir(parents=True)
+        (tmp_path / ".midstream" / name).chmod(mode)
+    found = [one for one in checks(tmp_path) if one.name == "storage"]
+    advised = {Path(one.found.partition(",")[0]).name: one.advice for one in found}
+    assert all(one.ok for one in found)
+    assert advised.keys() == {"own", "shared", "open"}
+    assert not advised["own"]
+    assert advised["open"].endswith(f"chmod 700 {tmp_path}/.midstream/open")
+    assert advised["shared"]
+
+
+def test_the_storage_of_a_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told() -> dict[str, str]:
+        cli.run(["doctor", str(file), "--json"])
+        found = json.loads(capsys.readouterr().out)["checks"]
+        (one,) = [check for check in found if check["name"] == "storage"]
+        return dict(one)
+
+    file = small.job(tmp_path)
+    assert told()["found"] == f"{tmp_path}/storage: No such file or directory"
+    (tmp_path / "storage").mkdir(mode=0o755)
+    assert "may look into it" in told()["advice"]
+    (tmp_path / "storage").chmod(0o700)
+    assert told()["advice"] == ""
 
 
 def test_it_imports_no_heavy_library() -> None:

@@ -1,5 +1,6 @@
 """What anyone can know of a job from its tables."""
 
+import os
 import subprocess
 import sys
 from json import loads
@@ -83,6 +84,29 @@ def test_needs_no_spark(finished: tuple[Path, list[Progress]]):
         [sys.executable, "-c", program, str(job)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_a_new_storage_is_its_owners_alone(tmp_path: Path, umask: int):
+    before = os.umask(umask)
+    try:
+        with lease(tmp_path / "new" / "storage"):
+            pass
+    finally:
+        os.umask(before)
+    assert [mode(path) for path in (tmp_path / "new", tmp_path / "new" / "storage")] == [0o700] * 2
+
+
+def test_a_storage_that_was_there_stays_as_it_is(tmp_path: Path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o775)
+    with lease(tmp_path / "shared"):
+        pass
+    assert mode(tmp_path / "shared") == 0o775
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
 
 
 def test_a_crashed_holder_loses_the_lease(tmp_path: Path):
