@@ -1,21 +1,38 @@
 """What people see in a terminal, and what programs read instead of it."""
 
 import json as json_text
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from jobs.errors import MidstreamError
 
-out = Console(highlight=False)
+_UNSHOWN = re.compile(r"[^\n\t -~\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]")
+"""What a terminal obeys instead of showing it, what turns a line round, and half a character."""
+
+
+class Terminal(Console):
+    """Shows text that others have written, such as reasons and paths, and never obeys it."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """What is shown, bit by bit."""
+        for one in super().render(renderable, options):
+            yield one if one.control else Segment(_UNSHOWN.sub("\ufffd", one.text), one.style)
+
+
+out = Terminal(highlight=False)
 """What was asked for."""
-err = Console(stderr=True, highlight=False)
+err = Terminal(stderr=True, highlight=False)
 """Everything else: errors, progress, where files went."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
