@@ -18,11 +18,9 @@ def doctor(
     json: show.Json = False,
 ) -> int:
     """Check this machine: what is installed, what is missing, what to do."""
-    from jobs import specs
     from jobs.doctor import checks
-    from jobs.engine.layout import local
 
-    found = checks(storages=[local(specs.load(file).storage) for file in files or ()])
+    found = checks(storages=_storages(files or []))
     ok = all(check.ok for check in found)
     if json:
         show.as_json({"ok": ok, "checks": [vars(check) for check in found]})
@@ -34,6 +32,15 @@ def doctor(
     if not ok:
         show.heading("Not everything is there: see the advice above.")
     return 0 if ok else 1
+
+
+def _storages(files: list[Path]) -> list[Path]:
+    if not files:
+        return []
+    from jobs import specs
+    from jobs.engine.layout import local
+
+    return [local(specs.load(file).storage) for file in files]
 
 
 def _mark(*, ok: bool) -> Text:

@@ -205,7 +205,7 @@ def test_sql_is_shown_with_the_place(run: Run, tmp_path: Path):
 
 
 def test_a_defect_is_a_line_unless_asked(run: Run, monkeypatch: pytest.MonkeyPatch):
-    def fails() -> None:
+    def fails(**_: object) -> None:
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(jobs.doctor, "checks", fails)
