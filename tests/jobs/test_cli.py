@@ -380,9 +380,9 @@ def test_composed_strategies_exist():
 def test_doctor(run: Run, monkeypatch: pytest.MonkeyPatch):
     missing = Check("Java", ok=False, found="none to use", advice="install Java 17")
     good = Check("Python", ok=True, found="3.11.2")
-    monkeypatch.setattr(jobs.doctor, "checks", lambda: [good])
+    monkeypatch.setattr(jobs.doctor, "checks", lambda **_: [good])
     assert run("doctor").code == 0
-    monkeypatch.setattr(jobs.doctor, "checks", lambda: [good, missing])
+    monkeypatch.setattr(jobs.doctor, "checks", lambda **_: [good, missing])
     told = run("doctor")
     assert told.code == 1
     assert "✓  Python" in told.out
