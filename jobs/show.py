@@ -1,6 +1,7 @@
 """What people see in a terminal, and what programs read instead of it."""
 
 import json as json_text
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +29,15 @@ class Terminal(Console):
         """What is shown, bit by bit."""
         for one in super().render(renderable, options):
             yield one if one.control else Segment(_UNSHOWN.sub("\ufffd", one.text), one.style)
+
+    def on_broken_pipe(self) -> None:
+        """Who read this does so no more: an error like any other."""
+        raise  # noqa: PLE0704  # called where it is handled
+
+
+def silence() -> None:
+    """Have what is still written to standard output go nowhere: nobody reads it any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 out = Terminal(highlight=False)

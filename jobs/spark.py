@@ -8,12 +8,14 @@ what resolves is in Spark's own directory already, mostly newer, and breaks Spar
 
 import atexit
 import importlib.util
+import logging
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,11 +69,43 @@ def session(app_name: str, **conf: str | int) -> "SparkSession":
     """
     from pyspark.sql import SparkSession
 
-    running = active()
+    settings = conf
+    if not active():
+        settings = _prepare(conf)
+        _launch(settings)
     builder = SparkSession.builder.appName(app_name)
-    for key, value in (conf if running else _prepare(conf)).items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    _quiet(spark)
+    return spark
+
+
+def _quiet(spark: "SparkSession") -> None:
+    """Have only who waits for Java tell that it is gone, not every thread that talks to it."""
+    server = spark.sparkContext._accumulatorServer  # noqa: SLF001  # it prints what it cannot read
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    logging.getLogger().addFilter(_is_not_py4j)  # which logs as if it were the program
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
+def _launch(settings: dict[str, str | int]) -> None:
+    """Start Java in a session of its own, unless it is there: signals to our group are ours.
+
+    Otherwise who ends the group, as terminals, supervisors and `kill` do, would end Java amid the
+    batch that is to be finished.  Java ends once nobody holds the other end of its input.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is None:  # noqa: SLF001  # pyspark has no other way to say how
+        pairs = [(key, str(value)) for key, value in settings.items()]
+        own = {"start_new_session": True}
+        gateway = launch_gateway(SparkConf().setAll(pairs), own)  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
 
 
 def active() -> "SparkSession | None":
@@ -83,11 +117,29 @@ def active() -> "SparkSession | None":
 
 def end() -> None:
     """Stop Spark for good, with the threads through which it calls this process."""
-    if running := active():
-        gateway = running.sparkContext._gateway  # noqa: SLF001  # pyspark leaves it open
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway  # noqa: SLF001  # pyspark leaves it open
+    if gateway is None:
+        return
+    if has_ended() is None and (running := active()):
         running.stop()
-        if gateway is not None:
-            gateway.shutdown()
+    gateway.shutdown()
+
+
+def has_ended(within: float = 0) -> str | None:
+    """How the Java that this process started has ended, or does in so many seconds; else none."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
+    with suppress(subprocess.TimeoutExpired):
+        code = process.wait(timeout=within) if process else None
+        return None if code is None else _ending(code)
+    return None
+
+
+def _ending(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def jars() -> list[Path]:

@@ -6,6 +6,7 @@ asking twice harmless.  So a run may end anywhere, and the next one goes on.
 
 import errno
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -45,7 +46,7 @@ from jobs.engine.sources.files import FilesSource
 from jobs.engine.surroundings import Surroundings
 from jobs.engine.upkeep import tidy
 from jobs.errors import InputError, MidstreamError, RefusedError
-from jobs.spark import DRIVER_JVM, QUICK_JVM, SparkUnavailableError, session
+from jobs.spark import DRIVER_JVM, QUICK_JVM, SparkUnavailableError, has_ended, session
 from jobs.specs import MICROSECOND, Job
 
 if TYPE_CHECKING:
@@ -89,6 +90,13 @@ class Extent:
 
     until_caught_up: bool = False
     batches: int | None = None
+
+
+_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that ask to stop, but for those that who started the process wants ignored."""
+
+_MOMENT = 1.0
+"""Seconds from the end of a process's connections to the end of the process, at most."""
 
 
 class _StoppedError(Exception):
@@ -207,6 +215,8 @@ class _Run:
     known: bool = False
     described: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
+    asked: bool = False
+    """Whether somebody wants it to stop."""
     failure: Exception | None = None
     done: int = 0
     busy: Lock = field(default_factory=Lock)
@@ -221,12 +231,16 @@ class _Run:
         writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(job.job)
         if not self.extent.until_caught_up:
             writer = writer.trigger(processingTime=f"{job.trigger // MICROSECOND} microseconds")
-        elif self.extent.batches is not None:
+        elif any(inlet.source.endless for inlet in self.streams):
             writer = writer.trigger(processingTime="0 seconds")
         else:
             writer = writer.trigger(availableNow=True)
         with self._signals():
-            self._watch(writer.start())
+            try:
+                self._watch(writer.start())
+            except Exception:
+                if not (self.asked and has_ended(_MOMENT)):
+                    raise
 
     def _watch(self, query: "StreamingQuery") -> None:
         try:
@@ -248,7 +262,8 @@ class _Run:
             try:
                 self.beside.close()  # the one under way ends
             finally:
-                query.stop()
+                if not has_ended():
+                    query.stop()
 
     def _batch(self, rows: "DataFrame", number: int) -> None:
         """Spark's next batch, or one that it asks for again."""
@@ -320,12 +335,19 @@ class _Run:
         self.steps("taken")
         progress = self.engine.run(number, inputs)
         self._describe_states()
-        self.report(progress)
+        self._tell(progress)
         tidy(self.engine, lambda: monotonic() < began + self.interval / 2)
         self.steps("done")
         self.done += 1
         if self.done == self.extent.batches:
             self.stopping = True
+
+    def _tell(self, progress: Progress) -> None:
+        """Report a batch; if nobody reads reports any more, that asks to stop."""
+        try:
+            self.report(progress)
+        except BrokenPipeError:
+            self.stopping = self.asked = True
 
     def _know_checkpoint(self) -> None:
         """Batch numbers mean something only together with the checkpoint that gave them."""
@@ -351,13 +373,14 @@ class _Run:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Both ask to stop after the batch under way; asked again, the process ends at once."""
+        """Each asks to stop after the batch under way; asked again, the process ends at once."""
 
         def stop(number: int, _frame: object) -> None:
-            self.stopping = True
+            self.stopping = self.asked = True
             signal.signal(number, signal.SIG_DFL)
 
-        before = {s: signal.signal(s, stop) for s in (signal.SIGTERM, signal.SIGINT)}
+        heard = [s for s in _STOP if signal.getsignal(s) != signal.SIG_IGN]
+        before = {s: signal.signal(s, stop) for s in heard}
         try:
             yield
         finally:
@@ -394,7 +417,16 @@ def _explained(storage: Path) -> Iterator[None]:
     except SparkUnavailableError as error:
         raise MidstreamError(str(error)) from None
     except Exception as error:
+        if how := has_ended(_MOMENT):
+            raise _lost(how) from None
         raise _by_text(error, storage) from error
+
+
+def _lost(how: str) -> MidstreamError:
+    return MidstreamError(
+        f"Spark's Java process is gone ({how}), perhaps for want of memory: start the job again; "
+        "the batch under way is done again then, nothing is lost"
+    )
 
 
 def _full(storage: Path) -> MidstreamError:
@@ -405,11 +437,32 @@ def _full(storage: Path) -> MidstreamError:
 
 
 def _by_text(error: Exception, storage: Path) -> Exception:
-    """What Spark and Delta say in words only; of Spark's the first line, without the query."""
+    """What Spark and Delta say in words only; of Spark's the line that says why."""
     text = str(error)
     if any(os.strerror(reason) in text for reason in (errno.ENOSPC, errno.EDQUOT)):
         return _full(storage)
     if not type(error).__module__.startswith(("pyspark.", "py4j.")):
         return error
-    first = text.rpartition("terminated with exception: ")[2].partition("\n")[0]
-    return MidstreamError(f"Spark cannot go on: {first.partition(' SQLSTATE:')[0]}")
+    return MidstreamError(
+        f"Spark cannot go on: {_why(text)}; started again, the job does the batch under way again"
+    )
+
+
+def _why(text: str) -> str:
+    """The innermost cause that Spark tells, without the query, stacks and numbers of tasks."""
+    for before in _BEFORE_THE_CAUSE:
+        text = before.split(text, maxsplit=1)[-1]
+    first = text.strip().partition("\n")[0]
+    return first.partition(" SQLSTATE:")[0].partition(". Consider ")[0].rstrip(".")
+
+
+_BEFORE_THE_CAUSE = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"terminated with exception: ",
+        r"An error occurred while calling \S+\s*: [\w.$]+: ",
+        r"most recent failure: [^\n]*?\([^)]*executor [^)]*\): [\w.$]+: ",
+        r"Traceback \(most recent call last\):(?:\n\s[^\n]*)*\n",
+    )
+)
+"""What Spark says before it says why: of a query, of a call, of a task, of Python in a task."""

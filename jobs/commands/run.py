@@ -1,5 +1,6 @@
 """`midstream run`: the streaming job, a line a batch, until it is told to stop."""
 
+from collections.abc import Callable
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,10 +38,18 @@ def run(
     extent = streaming.Extent(until_caught_up, batches)
     alone = active() is None
     try:
-        streaming.run(job, extent, lambda progress: say(summary(progress)))
+        streaming.run(job, extent, lambda progress: _told(say, summary(progress)))
     finally:
         if alone:
             end()
+
+
+def _told(say: Callable[[dict[str, Any]], None], batch: dict[str, Any]) -> None:
+    try:
+        say(batch)
+    except BrokenPipeError:
+        show.silence()
+        raise
 
 
 def summary(progress: "Progress") -> dict[str, Any]:

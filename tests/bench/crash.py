@@ -198,8 +198,10 @@ def _life(job: Path, chosen: random.Random, outcome: Outcome, points: Sequence[s
     return code != 0
 
 
-def start(job: Path, *options: str, crash_at: str = "") -> "subprocess.Popen[str]":
-    """Start `midstream run` on its own, until it has caught up."""
+def start(
+    job: Path, *options: str, crash_at: str = "", alone: bool = False
+) -> "subprocess.Popen[str]":
+    """Start `midstream run` on its own, until it has caught up; perhaps in a group of its own."""
     environment = os.environ | {streaming.CRASH_AT: crash_at, "JAVA_TOOL_OPTIONS": JVM}
     command = [sys.executable, "-m", "jobs.cli", "run", str(job)]
     return subprocess.Popen(
@@ -208,6 +210,7 @@ def start(job: Path, *options: str, crash_at: str = "") -> "subprocess.Popen[str
         stdout=subprocess.PIPE,
         stderr=job.with_suffix(".log").open("w"),
         text=True,
+        start_new_session=alone,
     )
 
 
