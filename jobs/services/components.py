@@ -38,7 +38,8 @@ class Component:
 def components(home: Home) -> list[Component]:
     """In the order in which they start: the slowest first, and the jobs, which wait for no one."""
     settings = home.settings
-    server = ("-m", "uvicorn", "--factory", "jobs.tracking.server:app", "--host", "127.0.0.1")
+    server = ("-m", "uvicorn", "--factory", "jobs.tracking.server:app", "--host", "127.0.0.1",
+              "--no-proxy-headers")  # fmt: skip
     mlflow = (sys.executable, *server, "--port", str(settings.mlflow_port))
     orchestrates = airflow(home)
     # Tasks that start before the API is there fail.

@@ -123,8 +123,13 @@ def note(decision: Decision) -> str:
     to = f" to `{decision.chosen}`" if decision.migrates else ""
     lines = [f"**{decision.outcome}**: from `{decision.running}`{to}", ""]
     lines += [f"- {reason}" for reason in decision.reasons]
-    lines += ["", f"Asked by {decision.by or 'nobody'}. {decision.why}".rstrip()]
-    return "\n".join(lines)
+    asked = f"Asked by {verbatim(decision.by) or 'nobody'}. {verbatim(decision.why)}"
+    return "\n".join([*lines, "", asked.rstrip()])
+
+
+def verbatim(text: str) -> str:
+    """Words of a person's in Markdown: no link, no picture, no page's element comes of them."""
+    return re.sub(r"([\\`*_{}\[\]<>#+!|&~])", r"\\\1", " ".join(text.split()))
 
 
 def _child(decision: Decision, one: Candidate) -> Account:

@@ -1,6 +1,7 @@
 """Writes runs to an MLflow server; nobody waits long for one that is not there."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -126,7 +127,7 @@ class Log:
 
     def page(self, run: str) -> str:
         """Where a person sees it."""
-        return f"{self.uri}/#/experiments/{self.experiment}/runs/{run}"
+        return f"{shown(self.uri)}/#/experiments/{self.experiment}/runs/{run}"
 
     def _run(self, account: Account, at: int, parent: str | None = None) -> str:
         from mlflow.entities import Metric, Param
@@ -159,4 +160,9 @@ def _put(path: Path, content: str | bytes) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:300]
+    return shown(str(error).partition("\n")[0])[:300]
+
+
+def shown(text: str) -> str:
+    """Addresses without the name and password that may stand in them."""
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)

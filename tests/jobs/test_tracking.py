@@ -14,7 +14,7 @@ from jobs import cli, specs
 from jobs.deciding.decisions import Decision
 from jobs.engine.progress import history
 from jobs.errors import RefusedError
-from jobs.tracking.account import account
+from jobs.tracking.account import account, verbatim
 from jobs.tracking.ledger import Ledger, catch_up
 from stats.costs import SHIPPED, Fit, keep
 from stats.store import StatsStore
@@ -87,6 +87,31 @@ def test_a_decision_as_values(stage: Stage):
     assert {row["stream"]: row["rate"] for row in rows} == {"a": 100.0, "b": 100.0, "c": 100.0}
     for name in ("running", "chosen", "diff"):
         assert str(found.files[f"plans/{name}.svg"]).startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("results come late (again), 3 % more", "results come late (again), 3 % more"),
+        ("<script>alert(1)</script>", r"\<script\>alert(1)\</script\>"),
+        ("![x](http://evil/?) [y](javascript:z)", r"\!\[x\](http://evil/?) \[y\](javascript:z)"),
+        ("a\n\n# b\n- c\r\n", r"a \# b - c"),
+        ("`c` *d* _e_ &lt;", r"\`c\` \*d\* \_e\_ \&lt;"),
+        ("", ""),
+    ],
+)
+def test_a_persons_words_are_only_words(text: str, written: str):
+    assert verbatim(text) == written
+
+
+def test_no_password_of_an_address_is_told():
+    from jobs.tracking.mlflow_log import Log, shown
+
+    uri = "https://eva:s3cr:t@tracking.example:5000"
+    page = Log(None, uri, "7").page("0d1")  # type: ignore[arg-type]
+    assert page == "https://tracking.example:5000/#/experiments/7/runs/0d1"
+    assert shown(f"no route to {uri}/api") == "no route to https://tracking.example:5000/api"
+    assert shown("http://127.0.0.1:9/a@b") == "http://127.0.0.1:9/a@b"
 
 
 def test_to_do_nothing_is_told_as_well(stage: Stage):
