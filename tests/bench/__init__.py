@@ -7,6 +7,7 @@ BENCHES: dict[str, str] = {
     "calibration": "tests.bench.calibration:calibration",
     "collect": "tests.bench.collect:collect",
     "crash": "tests.bench.crash:crash",
+    "differential": "tests.bench.differential:differential",
     "drift": "tests.bench.drift:drift",
     "migration": "tests.bench.migration:migration",
     "native-join": "tests.bench.native_join:native_join",

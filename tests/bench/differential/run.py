@@ -1,0 +1,151 @@
+"""A case on an engine: the product's own readers, engine and tables, without a Spark query.
+
+Which batch takes which files is written down as Spark's checkpoint would say it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from jobs import specs, streaming
+from jobs.engine import layout
+from jobs.engine.executors import Executor
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.executors.tasks import TasksExecutor
+from jobs.engine.feed import lying
+from jobs.engine.microbatch import Engine, result_table
+from jobs.engine.sources.files import FilesSource
+from jobs.engine.store import Store
+from tests.bench.differential.case import Case, Stream
+from tests.bench.differential.terms import length
+from tests.bench.differential.writers import write
+from tests.jobs.engine.inline import Inline
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a job has put out and set aside, by table."""
+
+    results: pa.Table | None
+    late: Mapping[str, pa.Table]
+    rejected: Mapping[str, pa.Table]
+
+
+def job_file(case: Case, root: Path, engine: str = "duckdb", name: str = "") -> Path:
+    """The case as a user would write it down."""
+    content = {
+        "job": "differential",
+        "engine": engine,
+        "storage": f"storage-{name or engine}",
+        "trigger": "100 milliseconds",
+        "streams": {stream.name: _stream(stream) for stream in case.streams},
+        "queries": {case.name: _query(case)},
+    }
+    path = root / f"{name or engine}.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    return path
+
+
+def _stream(stream: Stream) -> dict[str, Any]:
+    return {
+        "source": "files", "format": stream.format, "path": stream.directory,
+        "schema": stream.schema, "event_time": stream.time, "lateness": length(stream.lateness),
+        "ahead": length(stream.ahead), "options": {"maxFilesPerTrigger": stream.at_once},
+    }  # fmt: skip
+
+
+def _query(case: Case) -> dict[str, Any]:
+    made: dict[str, Any] = {"sql": case.query.sql}
+    if case.query.window is not None:
+        made["window"] = length(case.query.window)
+    if case.plan is not None:
+        made["plan"] = case.plan
+    return made
+
+
+def checkpoint(case: Case, root: Path, job: specs.Job) -> None:
+    """What Spark would note of the files that each batch takes."""
+    place = layout.checkpoint(layout.local(job.storage))
+    (place / "offsets").mkdir(parents=True)
+    for at, stream in enumerate(case.streams):
+        (place / "sources" / str(at)).mkdir(parents=True)
+        for number, files in enumerate(case.batches(stream)):
+            paths = [(root / stream.directory / file.name).as_uri() for file in files]
+            lines = [dumps({"path": p, "timestamp": 0, "batchId": number}) for p in paths]
+            log = place / "sources" / str(at) / str(number)
+            log.write_text("\n".join(["v1", *lines]), encoding="utf-8")
+    for number in range(case.count):
+        taken = [min(number + 1, len(case.batches(stream))) - 1 for stream in case.streams]
+        ends = [dumps({"logOffset": last}) if last >= 0 else "-" for last in taken]
+        log = place / "offsets" / str(number)
+        log.write_text("\n".join(["v1", "{}", *ends]), encoding="utf-8")
+
+
+# --- engines -------------------------------------------------------------------------------------
+
+
+Read = Callable[..., Any]
+
+
+@contextmanager
+def _engine(name: str, case: Case, spark: Any) -> Iterator[tuple[Executor, Read]]:
+    if name == "duckdb":
+        yield DuckExecutor(writers=2), FilesSource.rows
+    elif name == "spark-duckdb":
+        yield TasksExecutor(Inline(case.tasks)), FilesSource.filed  # type: ignore[arg-type]
+    else:
+        from jobs.engine.executors.spark import SparkExecutor
+
+        yield SparkExecutor(spark), partial(FilesSource.frame_of, spark=spark)
+
+
+def prepared(case: Case, root: Path) -> specs.Job:
+    """The case's files, and its job as read from its file."""
+    write(case, root)
+    return loaded(case, root)
+
+
+def loaded(case: Case, root: Path, engine: str = "duckdb", name: str = "") -> specs.Job:
+    """The job, everything that is lazy about it read."""
+    job = specs.load(job_file(case, root, engine, name))
+    job.check()
+    return job
+
+
+def carry_out(
+    case: Case, root: Path, engine: str, store: Store | None = None, spark: Any = None
+) -> Found:
+    """Run a case whose files are there, by default over tables on the disk."""
+    job = loaded(case, root, engine)
+    checkpoint(case, root, job)
+    inlets = streaming.streams(job)
+    tables = streaming.job_store(job) if store is None else store
+    made = streaming.engine_job(job)
+    with _engine(engine, case, spark) as (executor, read):
+        running = Engine(made, tables, executor, lambda: case.clock)
+        try:
+            for number in range(case.count):
+                for inlet in inlets:
+                    inlet.source.inspect(inlet.taken, number)
+                running.run(number, lying(inlets, number, read))
+        finally:
+            running.close()
+    return found(case, tables)
+
+
+def found(case: Case, tables: Store) -> Found:
+    """What is in a job's tables."""
+    names = [stream.name for stream in case.streams]
+    result = result_table(case.name)
+    return Found(
+        tables.load(result) if tables.exists(result) else None,
+        {name: tables.load(f"late/{name}") for name in names if tables.exists(f"late/{name}")},
+        {n: tables.load(f"rejected/{n}") for n in names if tables.exists(f"rejected/{n}")},
+    )
