@@ -19,8 +19,8 @@ def closed(
     """What limits say of two inputs by way of others, too."""
     known = {(i, j): limits.get((i, j), inf) if i != j else 0 for i in names for j in names}
     for via in names:
-        for i, j in known:
-            known[i, j] = min(known[i, j], known[i, via] + known[via, j])
+        for (i, j), limit in known.items():
+            known[i, j] = min(limit, known[i, via] + known[via, j])
     return known
 
 
