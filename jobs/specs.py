@@ -270,6 +270,8 @@ class Job(Model):
     job: JobName = Field(description="the job's name, such as airline")
     engine: Literal["spark", "spark-duckdb", "duckdb"] = "spark-duckdb"
     storage: Location
+    durable: Annotated[bool, Field(strict=True)] = True
+    """Whether what a batch has written survives a power cut, as it survives any other crash."""
     trigger: PositiveDuration = timedelta(seconds=10)
     streams: Annotated[Mapping[StreamName, StreamSpec], Field(min_length=1)] = Field(
         description="the streams by name"

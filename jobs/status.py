@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from jobs.documents import Location, check, read
 from jobs.engine.checkpoint import Taken, whole_versions
 from jobs.engine.lease import holder
+from jobs.engine.origin import origin
 from jobs.errors import RefusedError
 
 RECENT = 10
@@ -176,8 +177,8 @@ def _rows(path: Path) -> int:
 
 def _backlog(job: KnownJob, storage: Path, batch: int) -> dict[str, dict[str, int]]:
     """For each stream where that can be said, what it has and the job has not taken yet."""
-    path = storage / "control" / "streams.json"
-    order = loads(path.read_text(encoding="utf-8"))["streams"] if path.exists() else []
+    known = origin(storage)
+    order = known.streams if known else ()
     found = {}
     for number, name in enumerate(order):
         if name in job.streams:

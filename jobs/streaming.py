@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.engine import layout
 from jobs.engine.beside import Beside
-from jobs.engine.checkpoint import put_back
+from jobs.engine.checkpoint import noted, put_back
+from jobs.engine.durability import mend, replace, sync
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
 from jobs.engine.executors.tasks import TasksExecutor
@@ -33,7 +34,6 @@ from jobs.engine.feed import (
     as_frames,
     inlets,
     lying,
-    origin,
     straight,
     united,
 )
@@ -41,6 +41,7 @@ from jobs.engine.ingest import Ingest
 from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine, EngineError, result_table
 from jobs.engine.microbatch import Job as EngineJob
+from jobs.engine.origin import begun
 from jobs.engine.progress import Progress
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.surroundings import Surroundings
@@ -113,6 +114,8 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         if extent.until_caught_up and extent.batches is None:
             _must_end(inputs)
         store = job_store(job)
+        for table in (*store.tables(), *map(result_table, job.queries)):
+            mend(store.path(table))
         spark = session(f"midstream-{job.job}", **SETTINGS, **_compiler(job, inputs))
         executor = EXECUTORS[job.engine](spark)
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
@@ -124,7 +127,9 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         )  # fmt: skip
         try:
             places = layout.checkpoint(storage), storage / "control"
-            _Run(spark, engine, inputs, extent, report, steps, *places, interval).start(job)
+            _Run(
+                spark, engine, inputs, extent, report, steps, *places, interval, job.durable
+            ).start(job)
         finally:
             engine.close()
 
@@ -144,7 +149,7 @@ def clock() -> int:
 def job_store(job: Job) -> layout.JobStore:
     """The job's tables."""
     sinks = {result_table(query): layout.local(job.sink(query)) for query in job.queries}
-    return layout.JobStore(layout.local(job.storage), elsewhere=sinks)
+    return layout.JobStore(layout.local(job.storage), elsewhere=sinks, durable=job.durable)
 
 
 def engine_job(job: Job) -> EngineJob:
@@ -165,8 +170,8 @@ def streams(job: Job) -> list[Inlet]:
     """The job's streams, in the order in which it reads them."""
     storage = layout.local(job.storage)
     known = {name: job.stream(name) for name in job.streams}
-    begun = origin(storage, known, clock())
-    return inlets(begun, known, job.streams, layout.checkpoint(storage), job.trigger)
+    first = begun(storage, known, clock())
+    return inlets(first, known, job.streams, layout.checkpoint(storage), job.trigger)
 
 
 def _must_end(streams: list[Inlet]) -> None:
@@ -212,6 +217,7 @@ class _Run:
     notes: Path
     interval: float
     """Seconds from one batch to the next; none if each follows at once."""
+    durable: bool
     known: bool = False
     described: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
@@ -333,6 +339,8 @@ class _Run:
         began = monotonic()
         self.steps.batch = number
         self.steps("taken")
+        if self.durable:
+            sync(noted(self.checkpoint, number))
         progress = self.engine.run(number, inputs)
         self._describe_states()
         self._tell(progress)
@@ -354,10 +362,10 @@ class _Run:
         if self.known:
             return
         found = loads((self.checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
-        noted = self.notes / "checkpoint.json"
+        note = self.notes / "checkpoint.json"
         if self.engine.progress.batch < 0:
-            _note(noted, found)
-        elif not noted.exists() or loads(noted.read_text(encoding="utf-8")) != found:
+            replace(note, dumps(found))
+        elif not note.exists() or loads(note.read_text(encoding="utf-8")) != found:
             raise RefusedError(
                 f"{self.checkpoint} is not the checkpoint with which this job's tables were made: "
                 "restore both, or start with a new storage"
@@ -368,7 +376,7 @@ class _Run:
         """Note what each state holds, for those who only know what it is called."""
         contents = {o.key: o.content for o in self.engine.program.operators}
         if contents != self.described:
-            _note(self.notes / "states.json", contents)
+            replace(self.notes / "states.json", dumps(contents))
             self.described = contents
 
     @contextmanager
@@ -386,13 +394,6 @@ class _Run:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def _note(path: Path, content: Any) -> None:
-    """Write a small file so that there is never half of it."""
-    draft = path.with_suffix(".draft")
-    draft.write_text(dumps(content), encoding="utf-8")
-    draft.replace(path)
 
 
 @contextmanager

@@ -96,6 +96,7 @@ def put_back(checkpoint: Path, done: int) -> None:
     noted where the next one ends, of which nobody has seen anything.  Killed in here, it begins
     here again: the note that the batch is done goes last.
     """
+    _take_back_torn(checkpoint, done)
     if not (checkpoint / "commits" / str(done + 1)).exists():
         return
     if (checkpoint / "commits" / str(done + 2)).exists():
@@ -103,6 +104,39 @@ def put_back(checkpoint: Path, done: int) -> None:
     for log in (checkpoint / "offsets" / str(done + 2), checkpoint / "commits" / str(done + 1)):
         log.with_name(f".{log.name}.crc").unlink(missing_ok=True)
         log.unlink(missing_ok=True)
+
+
+def noted(checkpoint: Path, batch: int) -> Iterator[Path]:
+    """The files in which Spark has noted what a batch takes, and those that it stands on."""
+    yield checkpoint / "metadata"
+    yield checkpoint / "offsets" / str(batch)
+    yield checkpoint / "commits" / str(batch - 1)
+    for source in sorted((checkpoint / "sources").glob("*")):
+        logs = [log for log in source.iterdir() if not log.name.startswith(".")]
+        yield from sorted(logs, key=lambda log: log.stat().st_mtime_ns)[-_RECENT:]
+
+
+_RECENT = 2
+"""Log files of a source that a batch may have brought: its own, and one that sums up others."""
+
+
+def _take_back_torn(checkpoint: Path, done: int) -> None:
+    """Remove what a power cut has torn: notes of batches that were never handed to the engine.
+
+    Those of a batch that was are on the disk before the engine notes anything of it.
+    """
+    logs = [checkpoint / kind / str(done + n) for kind in ("commits", "offsets") for n in (0, 1, 2)]
+    logs += [log for log in (checkpoint / "sources").glob("*/*") if not log.name.startswith(".")]
+    torn = [log for log in logs if log.exists() and not _is_whole(log)]
+    if not torn:
+        return
+    for log in (*torn, checkpoint / "offsets" / str(done + 1)):
+        log.unlink(missing_ok=True)
+
+
+def _is_whole(log: Path) -> bool:
+    text = log.read_bytes()
+    return text.startswith(b"v") and b"\0" not in text
 
 
 def whole_versions(position: Position) -> int:

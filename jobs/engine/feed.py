@@ -5,10 +5,9 @@ numbers: so the order is fixed when a job first runs and kept in its storage.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial, reduce
-from json import dumps, loads
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, TypeVar
@@ -24,43 +23,16 @@ from pyspark.sql.types import StructType
 from jobs.engine.checkpoint import Taken
 from jobs.engine.executors.filed import Filed
 from jobs.engine.executors.spark import gathered
-from jobs.engine.lease import private
+from jobs.engine.origin import Origin
 from jobs.engine.sources import Feed, Source, source
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.sources.generator import GeneratorSource
-from jobs.errors import RefusedError
 from optimizer.query import Stream
 
 Rows = TypeVar("Rows")
 
 TAG = "@stream"
 """The column that says to which stream a row of the united query belongs."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """When a job first ran, in microseconds, and the order of its streams since."""
-
-    started: int
-    streams: tuple[str, ...]
-
-
-def origin(storage: Path, streams: Iterable[str], now: int) -> Origin:
-    """What the storage says, or what it says from now on."""
-    path = storage / "control" / "streams.json"
-    if not path.exists():
-        private(path.parent)
-        draft = path.with_suffix(".draft")
-        draft.write_text(dumps(asdict(Origin(now, tuple(streams)))))
-        draft.replace(path)
-    content = loads(path.read_text())
-    known = Origin(content["started"], tuple(content["streams"]))
-    if sorted(known.streams) != sorted(streams):
-        raise RefusedError(
-            f"the streams of a job cannot change: this storage has {', '.join(known.streams)}, "
-            f"the job file {', '.join(streams)}; give the job another storage"
-        )
-    return known
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jobs.engine.origin import origin
 from jobs.engine.paths import check_table
 from jobs.engine.store import DeltaStore
 from jobs.errors import RefusedError
@@ -21,6 +22,11 @@ class JobStore(DeltaStore):
     """The tables of a job; `elsewhere` names those that are not under its storage."""
 
     elsewhere: Mapping[str, Path] = field(default_factory=dict)
+    durable: bool = True
+
+    def __post_init__(self) -> None:
+        if known := origin(self.root):
+            self.writer = known.writer
 
     def path(self, table: str) -> Path:
         return self.elsewhere.get(table) or super().path(table)

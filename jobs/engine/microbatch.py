@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from jobs.engine.contract import check
 from jobs.engine.executors import Executor
 from jobs.engine.hooks import run_hook
 from jobs.engine.ingest import ALWAYS, Ingest, Intake, summarise, take_in
@@ -29,6 +30,7 @@ from jobs.engine.progress import (
     Around,
     Decision,
     Flow,
+    Noted,
     Progress,
     Work,
     decided,
@@ -73,6 +75,8 @@ class _Batch:
     begun: list[Callable[[], object]] = field(default_factory=list)
     put_off: list[Callable[[], None]] = field(default_factory=list)
     """Commits that go on beside the statements, and those that begin in the end."""
+    changed: set[str] = field(default_factory=set)
+    """The tables that have another version since, or that an interrupted run may have changed."""
     rows: dict[str, int] = field(default_factory=dict)
     """What each table gets of this batch, also where an interrupted run of it wrote that."""
     took: dict[str, float] = field(default_factory=dict)
@@ -156,7 +160,7 @@ class Engine:
             self._settle(batch)
         self.progress = self._done(batch, emitted, "; ".join(filter(None, wrong)))
         self._step("progress")
-        noted = self._begin(partial(record, self.store, PROGRESS, self.progress))
+        noted = self._begin(self._note_progress)
         self._advance(batch)
         noted()
         self._tidy(batch.decision)
@@ -190,7 +194,14 @@ class Engine:
         """What a batch has decided comes before anything that it writes or removes."""
         if batch.fresh:
             self._step("decide")
+            self.store.sync()
             record(self.store, DECISIONS, batch.decision)
+            self.store.sync()
+
+    def _note_progress(self) -> None:
+        """What a batch has written comes before the row that says that it is done."""
+        record(self.store, PROGRESS, self.progress)
+        self.store.sync()
 
     def _adopt(self, decision: Decision | None) -> None:
         """Run what a decision says from now on."""
@@ -202,8 +213,11 @@ class Engine:
         wanted = self.plans, self._migrator.migration
         if wanted == self._lowered and not (decision and decision.events):
             return
+        begins = self._lowered is None
         self._lowered, self._untidy = wanted, True
         self.program = lower(self.plans, self.job.bucket, self._migrator.changes(self.plans))
+        if begins:
+            check(self.store, self.progress, self._tables)
         for operator in self._kept:
             if operator.key not in self.states.files:
                 self.states.open(operator.key, before=self.progress.batch + 1)
@@ -294,6 +308,7 @@ class Engine:
         """Wait until all that has been computed is in its table."""
         for done in [*batch.begun, *map(self._begin, batch.put_off)]:
             done()
+        self.store.sync()
 
     def _begin(self, work: Callable[[], None]) -> Callable[[], object]:
         """Have something done beside the statements, or at once; what is returned waits for it."""
@@ -308,6 +323,9 @@ class Engine:
         if files or gone:
             self._step(f"commit:{write.table}")
             self.store.commit(write.table, files, batch.number, gone=gone)
+            batch.changed.add(write.table)
+        elif write.files is None:
+            batch.changed.add(write.table)
         batch.written[write.table] = files
         batch.rows[write.table] = (
             sum(file.rows for file in files) if write.files else self.executor.count(write.relation)
@@ -332,6 +350,7 @@ class Engine:
             results={o.query: batch.rows[result_table(o.query)] for o in self.program.outputs},
             emitted={query: until for query, until in emitted.items() if until is not None},
             plans={name: to_json(plan.root) for name, plan in self.plans.items()},
+            tables=self._noted(batch, operators),
             queries={name: fingerprint(plan.query) for name, plan in self.plans.items()},
             ms={phase: round(batch.took[phase], 3) for phase in _PHASES},
             migration=self._migration(batch, wrong),
@@ -339,6 +358,17 @@ class Engine:
             finished=self._clock(),
             **asdict(self._look(batch.number)),
         )
+
+    def _noted(self, batch: _Batch, operators: Mapping[str, Work]) -> dict[str, Noted]:
+        """What the tables hold that batches write to; what has not changed is as it was."""
+        rows = {table_of(key): work.state_rows for key, work in operators.items()}
+        known = {t: n for t, n in self.progress.tables.items() if t in self._tables}
+        return known | {
+            table: Noted(
+                batch.number, self.store.version(table), self.store.outside(table), rows.get(table)
+            )
+            for table in sorted(batch.changed)
+        }
 
     def _migration(self, batch: _Batch, wrong: str) -> dict[str, Any] | None:
         figures = self._migrator.figures(self.plans, batch.watermark)
@@ -356,6 +386,13 @@ class Engine:
         for operator in self._kept:
             if watermark is not None and operator.key in self.states.files:
                 self.states.purge(operator.key, watermark - operator.retention, again=again)
+
+    @property
+    def _tables(self) -> list[str]:
+        """Those that batches write to."""
+        asides = [f"{kind}/{name}" for kind in ("late", "rejected") for name in self.job.streams]
+        states = [table_of(operator.key) for operator in self._kept]
+        return [*states, *(result_table(o.query) for o in self.program.outputs), *asides]
 
     @property
     def _kept(self) -> list[Operator]:

@@ -67,6 +67,18 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Noted:
+    """A table after its last commit by a batch."""
+
+    batch: int
+    version: int
+    outside: str = ""
+    """Where it is, if it does not lie under the storage."""
+    rows: int | None = None
+    """Of a state; other tables are their readers' too."""
+
+
+@dataclass(frozen=True)
 class Around:
     """What is to be seen around a batch, and the engine cannot know; nothing if nobody looks."""
 
@@ -94,6 +106,8 @@ class Progress(Around):
     """For each query with windows, the end of those that have been emitted."""
     plans: Mapping[str, Any] = field(default_factory=dict)
     """For each query, the plan that computed the batch, as JSON."""
+    tables: Mapping[str, "Noted"] = field(default_factory=dict)
+    """What tables held when the batch was done: they must not hold less when the job goes on."""
     queries: Mapping[str, str] = field(default_factory=dict)
     """For each query, what it computes: a job cannot go on with another one."""
     ms: Mapping[str, float] = field(default_factory=dict)
@@ -151,7 +165,7 @@ def _content(store: Store, table: str, batch: int) -> dict[str, Any]:
 
 def _newest(store: Store, table: str) -> dict[str, Any] | None:
     """The last row, in one look: a job that runs may add another at any time."""
-    if store.last_batch(table) < 0:
+    if store.version(table) < 1:
         return None
     (row,) = store.newest(table).to_pylist()
     content: dict[str, Any] = loads(row["content"])
@@ -161,5 +175,7 @@ def _newest(store: Store, table: str) -> dict[str, Any] | None:
 def _progress(content: dict[str, Any]) -> Progress:
     flows, works = content.get("streams", {}), content.get("operators", {})
     content["streams"] = {name: read(Flow, flow, PROGRESS) for name, flow in flows.items()}
+    tables = content.get("tables", {}).items()
+    content["tables"] = {name: read(Noted, noted, PROGRESS) for name, noted in tables}
     content["operators"] = {key: read(Work, work, PROGRESS) for key, work in works.items()}
     return read(Progress, content, PROGRESS)

@@ -10,7 +10,7 @@ from jobs.engine.executors import Executor
 from jobs.engine.ingest import ALWAYS
 from jobs.engine.store import BATCH, File, Store
 
-_KIND = "state/"
+STATE = "state/"
 
 
 @dataclass
@@ -53,7 +53,7 @@ class States:
 
     def overdue(self, table: str) -> list[File]:
         """What a table still holds though nobody needs it: whoever asks drops it."""
-        return self._overdue.pop(table.removeprefix(_KIND), [])
+        return self._overdue.pop(table.removeprefix(STATE), [])
 
     def _sort(self, key: str, files: list[File], *, again: bool = False) -> None:
         """Into those that may still be needed and those that are overdue, the copy's rows too."""
@@ -86,8 +86,8 @@ class States:
         """Remove the states that nobody needs any more."""
         kept = {table_of(key) for key in keys}
         for table in self.store.tables():
-            if table.startswith(_KIND) and table not in kept:
-                self._remove(table.removeprefix(_KIND))
+            if table.startswith(STATE) and table not in kept:
+                self._remove(table.removeprefix(STATE))
 
     def _remove(self, key: str) -> None:
         if self.files.pop(key, None) is not None:
@@ -104,7 +104,7 @@ class States:
 
 def table_of(key: str) -> str:
     """Where a state is kept."""
-    return f"{_KIND}{key}"
+    return f"{STATE}{key}"
 
 
 def relation_of(key: str) -> str:

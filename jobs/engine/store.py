@@ -5,6 +5,7 @@ is what makes a replayed batch harmless.  `DeltaStore` keeps Delta tables, `Memo
 alike without a disk.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,8 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
+from jobs.engine.durability import sync
 from jobs.engine.paths import files_of
 
 UNTIL = "@until"
@@ -33,8 +36,8 @@ BATCH = "@batch"
 """The batch that wrote a row."""
 
 
-BATCHES = "midstream"
-"""The writer whose parts are the job's batches."""
+WRITER = "midstream"
+"""The writer whose parts are a job's batches, unless its storage has an identity of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,14 @@ class File:
 
 
 class Store(Protocol):
-    """Where tables are kept."""
+    """Where tables are kept.
+
+    A power cut may take back a commit until `sync` has returned, but never half of one: the files
+    that it adds are on the disk before it is made.
+    """
+
+    writer: str
+    """Whose parts the job's batches are: tables that several write to keep them apart."""
 
     def create(self, table: str, schema: pa.Schema) -> None:
         """Make an empty table, unless it exists; a column `@until` becomes its partition column."""
@@ -62,8 +72,26 @@ class Store(Protocol):
     def schema(self, table: str) -> pa.Schema:
         """The columns of a table."""
 
-    def last_batch(self, table: str, writer: str = BATCHES) -> int:
+    def last_batch(self, table: str, writer: str = "") -> int:
         """The newest batch committed to a table, or the newest part of another writer's; or -1."""
+
+    def version(self, table: str) -> int:
+        """How many commits a table has had, or -1 if there is none."""
+
+    def rows_at(self, table: str, version: int) -> int | None:
+        """How many rows a table had at a version, if that can still be told."""
+
+    def damaged(self, table: str) -> list[str]:
+        """The files of a table that are gone, or not as long as they were once."""
+
+    def where(self, table: str) -> str:
+        """Where a table is, for people."""
+
+    def outside(self, table: str) -> str:
+        """Where a table is that does not lie among the others; empty for those that do."""
+
+    def sync(self) -> None:
+        """Bring all commits made so far to the disk."""
 
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
         """Write rows to a file of their own, invisible until it is committed."""
@@ -73,7 +101,7 @@ class Store(Protocol):
         table: str,
         files: Sequence[File],
         batch: int,
-        writer: str = BATCHES,
+        writer: str = "",
         gone: Sequence[File] = (),
     ) -> None:
         """Make the files part of the table and drop others, all at once.
@@ -108,7 +136,11 @@ class DeltaStore:
     """Delta tables in a directory, each readable by anything that reads Delta."""
 
     root: Path
+    writer: str = WRITER
+    durable: bool = False
+    """Whether commits survive a power cut."""
     _open: dict[str, DeltaTable] = field(default_factory=dict)
+    _unsynced: deque[Path] = field(default_factory=deque)
 
     def path(self, table: str) -> Path:
         """Where a table is."""
@@ -139,15 +171,56 @@ class DeltaStore:
                 partition_by=partition,
                 configuration=_properties(table) | (_BRIEF if table.startswith(_OUR_OWN) else {}),
             )
+            self._noted(table, 0)
 
     def exists(self, table: str) -> bool:
         return table in self._open or DeltaTable.is_deltatable(str(self.path(table)))
 
-    def last_batch(self, table: str, writer: str = BATCHES) -> int:
+    def last_batch(self, table: str, writer: str = "") -> int:
         if not self.exists(table):
             return -1
-        version = self.table(table).transaction_version(writer)
+        version = self.table(table).transaction_version(writer or self.writer)
         return -1 if version is None else version
+
+    def version(self, table: str) -> int:
+        return self.table(table).version() if self.exists(table) else -1
+
+    def rows_at(self, table: str, version: int) -> int | None:
+        try:
+            then = DeltaTable(self.path(table), version=version)
+        except DeltaError:
+            return None  # the log has forgotten it
+        actions = pa.table(then.get_add_actions(flatten=True))
+        return sum(map(int, actions.column("num_records").to_pylist()))
+
+    def damaged(self, table: str) -> list[str]:
+        places = [(self.path(table) / file.path, file.bytes) for file in self.files(table)]
+        return [str(path) for path, size in places if not _is_whole(path, size)]
+
+    def where(self, table: str) -> str:
+        return str(self.path(table))
+
+    def outside(self, table: str) -> str:
+        path = self.path(table)
+        return "" if path.is_relative_to(self.root) else str(path)
+
+    def sync(self) -> None:
+        paths = []
+        while self._unsynced:
+            paths.append(self._unsynced.popleft())
+        sync(paths)
+
+    def _noted(self, table: str, version: int) -> None:
+        """Have the next `sync` bring a version of a table to the disk, and its checkpoint."""
+        if self.durable:
+            log = self.path(table) / "_delta_log"
+            found = (log / f"{version:020d}{kind}" for kind in (".json", ".checkpoint.parquet"))
+            self._unsynced.extend(path for path in found if path.exists())
+            self._unsynced.append(log / "_last_checkpoint")
+
+    def _sync_files(self, table: str, files: Sequence[File]) -> None:
+        if self.durable:
+            sync([self.path(table) / file.path for file in files])
 
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
         if UNTIL in rows.column_names:
@@ -180,13 +253,15 @@ class DeltaStore:
         table: str,
         files: Sequence[File],
         batch: int,
-        writer: str = BATCHES,
+        writer: str = "",
         gone: Sequence[File] = (),
     ) -> None:
-        delta = self.table(table)
-        known = delta.transaction_version(writer)
+        delta, part = self.table(table), (writer or self.writer, batch)
+        known = delta.transaction_version(part[0])
         if known is None or known < batch:
-            _commit(delta, [_add(f) for f in files], [_remove(f) for f in gone], (writer, batch))
+            self._sync_files(table, files)
+            _commit(delta, [_add(f) for f in files], [_remove(f) for f in gone], part)
+            self._noted(table, delta.version())
 
     def load(self, table: str) -> pa.Table:
         if table.startswith(_CONTROL):
@@ -215,7 +290,10 @@ class DeltaStore:
         )
         merged = self._write(table, schema, parts, files[0].until, name)
         old = [_remove(file, data_change=False) for file in files]
-        _commit(self.table(table), [_add(merged, data_change=False)], old)
+        delta = self.table(table)
+        self._sync_files(table, [merged])
+        _commit(delta, [_add(merged, data_change=False)], old)
+        self._noted(table, delta.version())
 
     def compact(self, table: str, most: int = 1) -> None:
         _compact(self, table, most)
@@ -273,6 +351,7 @@ def _commit(
     delta.create_write_transaction(
         [*added, *removed], "append", delta.schema(), partition, commit_properties=properties
     )
+    delta.update_incremental()
 
 
 def _add(file: File, *, data_change: bool = True) -> AddAction:
@@ -296,6 +375,10 @@ def _partition(file: File) -> dict[str, str | None]:
 
 def _now() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def _is_whole(path: Path, size: int) -> bool:
+    return path.exists() and path.stat().st_size == size
 
 
 def _repetitive(schema: pa.Schema) -> list[str]:
@@ -322,12 +405,20 @@ class _MemoryTable:
     schema: pa.Schema
     files: list[File] = field(default_factory=list)
     batches: dict[str, int] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=lambda: [0])
+    """How many it had at each version."""
+
+    def commit(self, files: list[File]) -> None:
+        """One version more."""
+        self.files = files
+        self.rows.append(sum(file.rows for file in files))
 
 
 @dataclass
 class MemoryStore:
     """The same without a disk, for simulations."""
 
+    writer: str = WRITER
     _tables: dict[str, _MemoryTable] = field(default_factory=dict)
     _data: dict[str, pa.Table] = field(default_factory=dict)
 
@@ -343,8 +434,27 @@ class MemoryStore:
     def schema(self, table: str) -> pa.Schema:
         return self._tables[table].schema
 
-    def last_batch(self, table: str, writer: str = BATCHES) -> int:
-        return self._tables[table].batches.get(writer, -1) if table in self._tables else -1
+    def last_batch(self, table: str, writer: str = "") -> int:
+        known = self._tables[table].batches if table in self._tables else {}
+        return known.get(writer or self.writer, -1)
+
+    def version(self, table: str) -> int:
+        return len(self._tables[table].rows) - 1 if table in self._tables else -1
+
+    def rows_at(self, table: str, version: int) -> int | None:
+        return self._tables[table].rows[version]
+
+    def damaged(self, table: str) -> list[str]:
+        return [file.path for file in self._tables[table].files if file.path not in self._data]
+
+    def where(self, table: str) -> str:
+        return table
+
+    def outside(self, table: str) -> str:  # noqa: ARG002
+        return ""
+
+    def sync(self) -> None:
+        pass
 
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
         path = f"{table}/{name or len(self._data)}"
@@ -356,14 +466,14 @@ class MemoryStore:
         table: str,
         files: Sequence[File],
         batch: int,
-        writer: str = BATCHES,
+        writer: str = "",
         gone: Sequence[File] = (),
     ) -> None:
         if self.last_batch(table, writer) >= batch:
             return
         kept = self._tables[table]
-        kept.files = [*(file for file in kept.files if file not in gone), *files]
-        kept.batches[writer] = batch
+        kept.commit([*(file for file in kept.files if file not in gone), *files])
+        kept.batches[writer or self.writer] = batch
 
     def load(self, table: str) -> pa.Table:
         return self.read(table, self._tables[table].files)
@@ -389,7 +499,7 @@ class MemoryStore:
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
         kept = self._tables[table]
         merged = self.put(table, self.read(table, files), files[0].until, name)
-        kept.files = [file for file in kept.files if file not in files] + [merged]
+        kept.commit([file for file in kept.files if file not in files] + [merged])
 
     def compact(self, table: str, most: int = 1) -> None:
         _compact(self, table, most)

@@ -19,7 +19,7 @@ from jobs.engine.ingest import ROW, WATERMARK
 from jobs.engine.layout import JobStore
 from jobs.engine.microbatch import result_table
 from jobs.engine.progress import Progress
-from jobs.engine.store import BATCH, BATCHES
+from jobs.engine.store import BATCH
 from optimizer.query import RESULT, WINDOW_END, WINDOW_START, ColumnRef, Expression, Query
 
 STRETCHES = 200
@@ -56,7 +56,7 @@ def verify(
             _read_again(connection, inlet, store, progress.batch)
         for name, query in queries.items():
             statements = _statements(connection, query, progress.emitted.get(name))
-            actual = _as_of(store.path(result_table(name)), progress.batch)
+            actual = _as_of(store, result_table(name), progress.batch)
             yield _compare(connection, name, list(statements), actual)
 
 
@@ -217,12 +217,13 @@ def _micros(column: ColumnRef) -> str:
 # --- comparing -----------------------------------------------------------------------------------
 
 
-def _as_of(path: Path, batch: int) -> pa.Table | None:
+def _as_of(store: JobStore, result: str, batch: int) -> pa.Table | None:
     """A result table without what an unfinished batch may have added already."""
+    path = store.path(result)
     if not DeltaTable.is_deltatable(str(path)):
         return None
     table = DeltaTable(path)
-    while (table.transaction_version(BATCHES) or 0) > batch:
+    while (table.transaction_version(store.writer) or 0) > batch:
         table.load_as_version(table.version() - 1)
     return table.to_pyarrow_table()
 

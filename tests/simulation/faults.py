@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 import pyarrow as pa
 
 from jobs.engine.progress import PROGRESS
-from jobs.engine.store import BATCHES, File, MemoryStore
+from jobs.engine.store import File, MemoryStore
 
 
 class Crash(BaseException):
@@ -72,14 +72,14 @@ class FaultyStore(MemoryStore):
         table: str,
         files: Sequence[File],
         batch: int,
-        writer: str = BATCHES,
+        writer: str = "",
         gone: Sequence[File] = (),
     ) -> None:
         self.event(f"written to {table}, before the commit")
         super().commit(table, files, batch, writer, gone)
         if table == PROGRESS:
             self.filled.append(set())
-        elif writer != BATCHES:
+        elif writer:
             self.filled[-1].update((table, file.until) for file in files)
         self.event(f"committed to {table}, unbeknown to the engine")
 

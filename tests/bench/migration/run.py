@@ -16,7 +16,7 @@ from jobs.engine.microbatch import Engine, Job, result_table
 from jobs.engine.migrator import Migrator, mark
 from jobs.engine.progress import Progress
 from jobs.engine.requests import ABORT, Event, Request, ask, told
-from jobs.engine.store import BATCHES, DeltaStore, File
+from jobs.engine.store import DeltaStore, File
 from optimizer.plan import Plan, to_json
 from optimizer.window import MICROSECONDS
 from tests.bench.chain import Chain
@@ -114,7 +114,7 @@ class _Store(DeltaStore):
         table: str,
         files: Sequence[File],
         batch: int,
-        writer: str = BATCHES,
+        writer: str = "",
         gone: Sequence[File] = (),
     ) -> None:
         if writer.startswith("midstream-fill"):

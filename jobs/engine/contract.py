@@ -1,0 +1,70 @@
+"""What a storage must hold when a job goes on: all that its last batch left there, and no more.
+
+A table that was deleted, put back from an older copy, or written by another copy of the storage
+would cost results without a word: batches would count as written already, or states lack rows.
+"""
+
+from collections.abc import Iterable
+
+from jobs.engine.progress import Noted, Progress
+from jobs.engine.states import STATE
+from jobs.engine.store import Store
+from jobs.errors import RefusedError
+
+
+class ContractError(RefusedError):
+    """A table holds less than the job has noted, or more."""
+
+
+def check(store: Store, progress: Progress, needed: Iterable[str]) -> None:
+    """Refuse to go on with tables that are not those of the last batch."""
+    needed = set(needed)
+    for table in sorted(needed | set(store.tables())):
+        _check_newest(store, table, progress.batch)
+    for table, noted in sorted(progress.tables.items()):
+        if table in needed and _is_here(store, table, noted):
+            _check_table(store, table, noted)
+
+
+def _is_here(store: Store, table: str, noted: Noted) -> bool:
+    """Whether the job file still means the same place; results may go elsewhere from now on."""
+    return store.outside(table) == noted.outside
+
+
+def _check_newest(store: Store, table: str, done: int) -> None:
+    newest = store.last_batch(table)
+    if newest > done + 1:
+        raise ContractError(
+            f"{store.where(table)} has batch {newest} already, and the storage says that batch "
+            f"{done} was the last: the storage is older than this table, or another copy of it "
+            "writes there; restore both as of one time, or give the job a new storage"
+        )
+
+
+def _check_table(store: Store, table: str, noted: Noted) -> None:
+    where, version = store.where(table), store.version(table)
+    if version < 0:
+        raise _lost(where, f"is gone; it was at version {noted.version}")
+    if version < noted.version or store.last_batch(table) < noted.batch:
+        raise _lost(
+            where, f"is older than the job: version {version}, where {noted.version} was written"
+        )
+    if table.startswith(STATE):
+        _check_state(store, table, noted)
+
+
+def _check_state(store: Store, table: str, noted: Noted) -> None:
+    rows = store.rows_at(table, noted.version)
+    if rows is not None and rows != noted.rows:
+        raise _lost(store.where(table), f"has {rows:,} rows, where {noted.rows:,} were written")
+    if damaged := store.damaged(table):
+        first, *more = sorted(damaged)
+        others = f" and {len(more)} more files" if more else ""
+        raise _lost(store.where(table), f"has lost or damaged files: {first}{others}")
+
+
+def _lost(where: str, what: str) -> ContractError:
+    return ContractError(
+        f"{where} {what}: restore it, together with the whole storage as of one time, or give the "
+        "job a new storage"
+    )
