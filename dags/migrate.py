@@ -6,7 +6,7 @@ from typing import Any
 from airflow.sdk import Param, dag, get_current_context, task
 
 from dags import registry
-from dags.commands import RefusedError, asker, midstream, skip, tell
+from dags.commands import CommandError, RefusedError, asker, midstream, skip, tell
 from dags.defaults import DEFAULTS, TAGS, words
 from dags.watching import WatchOperator
 
@@ -49,6 +49,10 @@ PARAMS = {
 }
 
 
+WRONG, CANNOT_TELL = 1, 4
+"""Exit codes of `midstream verify`: only the first speaks against a plan."""
+
+
 @task(retries=2)
 def preflight(params: dict[str, Any]) -> dict[str, str]:
     """Show what would happen, and whether it can; after a dry run, the rest is skipped."""
@@ -80,12 +84,19 @@ def verify(about: dict[str, str], params: dict[str, Any]) -> str:
     if not params["verify"]:
         tell("not verified, as asked")
         return "finish"
-    found = midstream("verify", "--query", about["query"], "--", about["file"], fine=(0, 1))
-    if "expected" not in found.data:
-        raise RefusedError(found.problem)
+    fine = (0, WRONG, CANNOT_TELL)
+    found = midstream("verify", "--query", about["query"], "--", about["file"], fine=fine)
+    if "verdict" not in found.data:
+        raise CommandError(found.problem)
     for name in ("expected", "actual", "missing", "duplicate", "wrong"):
-        tell("%-9s %s", name, f"{found.data[name]:,}")
-    return "finish" if found.code == 0 else "revert"
+        if found.data[name] is not None:
+            tell("%-9s %s", name, f"{found.data[name]:,}")
+    for name in ("verdict", "reason", "judged"):
+        if found.data[name]:
+            tell("%-9s %s", name, found.data[name])
+    if found.code == CANNOT_TELL:
+        tell("the new plan stays: a verdict that nobody can give speaks neither for nor against it")
+    return "revert" if found.code == WRONG else "finish"
 
 
 @task(retries=2)

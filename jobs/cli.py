@@ -1,6 +1,6 @@
 """`midstream`, the one command.  A subcommand is a file in jobs/commands and a line here.
 
-Exit codes: 0 done, 1 failed, 2 bad input, 3 refused or nothing qualified.
+Exit codes: 0 done, 1 failed, 2 bad input, 3 refused or nothing qualified, 4 cannot tell (`verify`).
 """
 
 import os
@@ -39,7 +39,8 @@ DEBUG = "MIDSTREAM_DEBUG"
 app = typer.Typer(
     name="midstream",
     help="Changes the plan of a running Spark streaming query, midstream.",
-    epilog="Exit codes: 0 done, 1 failed, 2 bad input, 3 refused or nothing qualified.",
+    epilog="Exit codes: 0 done, 1 failed, 2 bad input, 3 refused or nothing qualified, "
+    "4 cannot tell.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

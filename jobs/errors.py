@@ -1,6 +1,6 @@
 """What a program tells a person (or, as JSON, another program) when it cannot go on.
 
-Each kind knows its exit code: 1 failed, 2 bad input, 3 refused or nothing qualified.
+Each kind knows its exit code: 1 failed, 2 bad input, 3 refused or nothing qualified, 4 cannot tell.
 """
 
 from collections.abc import Sequence

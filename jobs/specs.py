@@ -313,6 +313,19 @@ class Job(Model):
         wanted = {name: wish for name, wish in wishes.items() if wish is not None}
         return self.model_copy(update={"reoptimize": self.reoptimize.model_copy(update=wanted)})
 
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What decides about results, as it can be kept: the streams and the queries."""
+        return self.model_dump(
+            mode="json", by_alias=True, include={"streams", "queries", "trigger"}
+        )
+
+    def defined(self, by: Mapping[str, Any]) -> "Job":
+        """The same job with the streams and the queries of a definition that was kept."""
+        kept = {"job": self.job, "storage": self.storage, **by}
+        other = Job.model_validate(kept, context={"document": self._document})
+        return self.model_copy(update={name: getattr(other, name) for name in by})
+
     def sink(self, query: str) -> str:
         """Where that query's results go; by default under the storage."""
         return self.queries[query].sink.path or f"{self.storage}/out/{query}"

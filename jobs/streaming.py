@@ -20,6 +20,8 @@ from threading import Lock
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 
+from jobs.definitions import FILE as DEFINITIONS
+from jobs.definitions import definitions, with_definition
 from jobs.engine import layout
 from jobs.engine.beside import Beside
 from jobs.engine.checkpoint import noted, put_back
@@ -233,6 +235,7 @@ class _Run:
         if (self.checkpoint / "metadata").exists():
             self._know_checkpoint()
         put_back(self.checkpoint, self.engine.progress.batch)
+        self._note_definition(job)
         writer = united(self.spark, self.streams).writeStream.foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(job.job)
         if not self.extent.until_caught_up:
@@ -371,6 +374,12 @@ class _Run:
                 "restore both, or start with a new storage"
             )
         self.known = True
+
+    def _note_definition(self, job: Job) -> None:
+        """Note by which definition the batches to come run, for those who judge them later."""
+        known = definitions(self.notes.parent)
+        defined = with_definition(known, job, self.engine.progress.batch + 1)
+        replace(self.notes / DEFINITIONS, dumps(defined))
 
     def _describe_states(self) -> None:
         """Note what each state holds, for those who only know what it is called."""

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 from jobs import show
 from jobs.commands.explain import draw, write
 from jobs.commands.task import Task
-from jobs.commands.verify import compared
 from jobs.deciding.decisions import Decision
 from jobs.demonstration.look import Look
 from jobs.engine.history import History
 from jobs.engine.layout import JobStore, local
 from jobs.engine.progress import PROGRESS
-from jobs.engine.verify import Verdict
 from jobs.migrations import Record
 from jobs.specs import Job
 from jobs.tracking.account import priced, task_of
 from jobs.tracking.outcome import gaps
+from jobs.verify import Verdict, judge
 from optimizer.identity import states
 from optimizer.picture import diff
 from optimizer.plan import tree_of
@@ -88,10 +87,11 @@ class Report:
             "usual_seconds": self.usual,
             "before": asdict(self.before),
             "after": asdict(self.after),
-            "missing": sum(verdict.missing for verdict in self.verdicts),
-            "duplicate": sum(verdict.duplicate for verdict in self.verdicts),
-            "wrong": sum(verdict.wrong for verdict in self.verdicts),
-            "results": sum(verdict.actual for verdict in self.verdicts),
+            "verdicts": {one.query: one.verdict for one in self.verdicts},
+            "missing": sum(verdict.missing or 0 for verdict in self.verdicts),
+            "duplicate": sum(verdict.duplicate or 0 for verdict in self.verdicts),
+            "wrong": sum(verdict.wrong or 0 for verdict in self.verdicts),
+            "results": sum(verdict.actual or 0 for verdict in self.verdicts),
             "pictures": [str(path) for path in self.pictures],
         }
 
@@ -110,7 +110,7 @@ def report(job: Job, decision: Decision, migration: Record, pictures: Path) -> R
     progress = History(JobStore(local(job.storage)), PROGRESS)
     done = {one["batch"]: one for one in progress.between(first - BATCHES - 1, cut + BATCHES)}
     waits = gaps(done.values())
-    task, (_, verdicts) = task_of(job, decision), compared(job)
+    task, verdicts = task_of(job, decision), judge(job).verdicts
     old, new = (priced(task, plan) for plan in (decision.running_plan, decision.chosen_plan))
     before, after = states(old.plan.root), states(new.plan.root)
     return Report(
@@ -124,7 +124,7 @@ def report(job: Job, decision: Decision, migration: Record, pictures: Path) -> R
             [one for number, one in done.items() if number in waits and number < first]
         ),
         after=Speed.of([one for number, one in done.items() if number > cut]),
-        verdicts=tuple(verdicts),
+        verdicts=verdicts,
         pictures=tuple(_drawn(old, new, task, pictures)),
     )
 
@@ -172,10 +172,7 @@ def tell(found: Report) -> None:
     )
     show.heading("Whether the results are right")
     for verdict in found.verdicts:
-        show.plain(
-            f"  {verdict.query}: {verdict.actual:,} results, {verdict.missing} missing, "
-            f"{verdict.duplicate} duplicate, {verdict.wrong} wrong"
-        )
+        show.plain(f"  {verdict}")
     show.heading("Pictures")
     for path in found.pictures:
         show.plain(f"  {path}")

@@ -24,9 +24,9 @@ from jobs import show, specs, streaming
 from jobs.engine.migration import Migration
 from jobs.engine.progress import last, latest
 from jobs.engine.requests import ABORT, FINAL, MIGRATE, Request, ask, asked, told
-from jobs.engine.verify import verify
 from jobs.errors import InputError
 from jobs.spark import QUICK_JVM
+from jobs.verify import CANNOT_TELL, judge
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import build, from_json, parse, to_json
@@ -235,12 +235,13 @@ def _finish(job: Path, outcome: Outcome) -> None:
         raise RuntimeError(f"the job did not recover: it ended with {code}: {_said(job)}")
     spec = specs.load(job)
     store = streaming.job_store(spec)
-    queries = {name: spec.query(name) for name in spec.queries}
-    for verdict in verify(queries, streaming.streams(spec), store, last(store)):
-        outcome.results += verdict.actual
-        outcome.missing += verdict.missing
-        outcome.duplicate += verdict.duplicate
-        outcome.wrong += verdict.wrong
+    for verdict in judge(spec).verdicts:
+        if verdict.verdict == CANNOT_TELL:
+            raise RuntimeError(f"nobody can tell whether the results are right: {verdict}")
+        outcome.results += verdict.actual or 0
+        outcome.missing += verdict.missing or 0
+        outcome.duplicate += verdict.duplicate or 0
+        outcome.wrong += verdict.wrong or 0
     outcome.orphans += len(_orphans(specs.load(job)))
     strategies = {r.id: r.strategy for r in asked(store) if r.kind == MIGRATE}
     phases = {event.id: event.phase for event in told(store) if event.id in strategies}

@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
 from jobs.engine.history import History
-from jobs.engine.progress import PROGRESS, Progress, last
-from jobs.engine.verify import _read_again
+from jobs.engine.progress import PROGRESS, Progress
 from jobs.gathering import Gathering, Range
+from jobs.verify.intake import take_in
+from jobs.verify.past import past
 from stats.store import BATCHES, EDGES, GATHERED, STREAMS, StatsStore, Window
 from tests.jobs import small
 
@@ -54,12 +55,9 @@ def versions(stats: StatsStore) -> dict[str, int]:
 
 
 def accepted(job: Path) -> duckdb.DuckDBPyConnection:
-    """The input as `verify` knows it: all that was read, less what was set aside."""
-    spec = specs.load(job)
-    store = streaming.job_store(spec)
+    """The input as `verify` knows it: all that was read, less what should be set aside."""
     connection = duckdb.connect()
-    for inlet in streaming.streams(spec):
-        _read_again(connection, inlet, store, last(store).batch)
+    take_in(connection, past(specs.load(job)))
     return connection
 
 
@@ -80,7 +78,7 @@ def test_tuples_are_counted_that_were_accepted(finished: Path, gathered: Gatheri
     with accepted(finished) as connection:
         for stream in small.STREAMS:
             found = connection.execute(
-                f"SELECT epoch_us(ts) // {SIZE} * {SIZE}, count(*) FROM input_{stream} GROUP BY 1"
+                f'SELECT epoch_us(ts) // {SIZE} * {SIZE}, count(*) FROM "input@{stream}" GROUP BY 1'
             ).fetchall()
             known = dict(found)
             for window in windows:
@@ -92,7 +90,7 @@ def test_tuples_are_counted_that_were_accepted(finished: Path, gathered: Gatheri
 def test_pairs_are_counted_of_tuples_that_were_accepted(finished: Path, gathered: Gathering):
     text = (
         f"SELECT epoch_us(a.ts) // {SIZE} * {SIZE} AS w, count(*), count(*) FILTER (a.k = b.k) "
-        "FROM input_a AS a, input_b AS b "
+        'FROM "input@a" AS a, "input@b" AS b '
         f"WHERE epoch_us(a.ts) // {SIZE} = epoch_us(b.ts) // {SIZE} AND a.v > 0.1 GROUP BY w"
     )
     with accepted(finished) as connection:

@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 from jobs import cli, specs, streaming
 from jobs.engine.checkpoint import Taken
 from jobs.engine.layout import JobStore
-from jobs.engine.progress import Around, Progress, history, last
+from jobs.engine.progress import Around, Progress, history
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.surroundings import Surroundings
-from jobs.engine.verify import verify
 from jobs.errors import MidstreamError, RefusedError
+from jobs.verify import judge
 from stats.costs import SHIPPED
 from tests.bench import crash
 from tests.jobs import small
@@ -34,13 +34,10 @@ def run(job: Path, extent: streaming.Extent = DRAIN) -> list[Progress]:
     return done
 
 
-def differences(job: Path) -> list[tuple[str, int, int, int]]:
-    spec = specs.load(job)
-    store = streaming.job_store(spec)
-    queries = {name: spec.query(name) for name in spec.queries}
-    verdicts = list(verify(queries, streaming.streams(spec), store, last(store)))
-    assert all(verdict.actual > 0 for verdict in verdicts)
-    return [(v.query, v.missing, v.duplicate, v.wrong) for v in verdicts if not v.right]
+def differences(job: Path) -> list[str]:
+    verdicts = judge(specs.load(job)).verdicts
+    assert all(verdict.actual or verdict.reason for verdict in verdicts)
+    return [str(verdict) for verdict in verdicts if not verdict.right]
 
 
 def changed(job: Path, **fields: object) -> Path:

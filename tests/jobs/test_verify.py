@@ -1,34 +1,61 @@
-"""Verifying finds what is missing, duplicate or wrong, and nothing else."""
+"""Verifying tells what is missing, duplicate or wrong, what it judges, and when it cannot tell."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from json import loads
+from math import inf
+from os import utime
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
+from typing import Any
+from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, write_deltalake
+import yaml
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
+from jobs.engine.ingest import REASON, ROW, WATERMARK
+from jobs.engine.store import BATCH
 from tests.jobs import small
+
+NAMES = {
+    "names": {
+        "sql": "SELECT a.k AS a, b.s AS e, a.v + b.v AS _nth, a.v - b.v AS nth, b.v AS b"
+        " FROM a [RANGE 1 SECONDS] JOIN b [RANGE 1 SECONDS] ON a.k = b.k"
+    },
+    "near-zero": {
+        "sql": "SELECT a.k AS e, sum(a.v - 0.5) - sum(a.v) + 0.5 * count(*) AS a,"
+        " avg(a.v - b.v) AS _batch, window.end AS _until"
+        " FROM a [RANGE 3 SECONDS] JOIN b [RANGE 3 SECONDS] ON a.k = b.k"
+        " GROUP BY a.k, window(a.ts, '5 seconds')"
+    },
+}
+"""Queries whose columns are called as anything may be, and a sum of which nothing is left."""
 
 
 @pytest.fixture(scope="module")
 def finished(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("finished")
     small.write(directory, range(3))
-    job = small.job(directory)
+    job = small.job(directory, queries={**small.QUERIES, **NAMES})
     streaming.run(specs.load(job), streaming.Extent(until_caught_up=True), lambda _: None)
     return job
 
 
 @pytest.fixture
-def results(finished: Path, tmp_path: Path) -> Iterator[Path]:
-    """The tables of results, to be spoilt and put right again."""
-    storage = finished.parent / "storage"
+def storage(finished: Path, tmp_path: Path) -> Iterator[Path]:
+    """The tables and the job file, to be spoilt and put right again."""
+    storage, text = finished.parent / "storage", finished.read_text()
     storage.rename(storage.with_name("kept"))
     copytree(storage.with_name("kept"), storage)
-    yield storage / "out"
+    yield storage
+    finished.write_text(text)
     storage.rename(tmp_path / "spoilt")
     storage.with_name("kept").rename(storage)
 
@@ -41,64 +68,333 @@ def verdicts(job: Path, capsys: pytest.CaptureFixture[str], *options: str, code:
 
 def test_right_results(finished: Path, capsys: pytest.CaptureFixture[str]):
     found = verdicts(finished, capsys, code=0)
-    assert [verdict["query"] for verdict in found] == ["three", "two", "counted"]
+    assert [verdict["query"] for verdict in found] == [*small.QUERIES, *NAMES]
     for verdict in found:
+        assert verdict["verdict"] == "right"
         assert verdict["expected"] == verdict["actual"] > 0
         assert verdict["missing"] == verdict["duplicate"] == verdict["wrong"] == 0
+        assert "since batch 0, up to batch 2" in verdict["judged"]
 
 
-def test_a_missing_row(finished: Path, results: Path, capsys: pytest.CaptureFixture[str]):
-    table = DeltaTable(results / "counted")
-    gone = table.to_pyarrow_table().slice(0, 1).to_pylist()[0]
-    table.delete(f"k = {gone['k']} AND at = '{gone['at'].isoformat()}'")
-    verdict = verdicts(finished, capsys, "--query", "counted")
-    assert (verdict["missing"], verdict["duplicate"], verdict["wrong"]) == (1, 0, 0)
+# --- bugs planted in results and in what was set aside -------------------------------------------
+
+Spoil = Callable[[Path], object]
 
 
-def test_a_duplicate_row(finished: Path, results: Path, capsys: pytest.CaptureFixture[str]):
-    row = DeltaTable(results / "two").to_pyarrow_table().slice(0, 1)
-    write_deltalake(results / "two", row, mode="append")
-    verdict = verdicts(finished, capsys, "--query", "two")
-    assert (verdict["missing"], verdict["duplicate"], verdict["wrong"]) == (0, 1, 0)
-    assert verdict["actual"] == verdict["expected"] + 1
+@dataclass(frozen=True)
+class Planted:
+    """What is done to a storage, and what must be said of a query."""
+
+    spoil: Spoil
+    query: str
+    counts: tuple[int, int, int] | None = (0, 0, 0)
+    """Missing, duplicate, wrong; nothing if that is for nobody to tell."""
+    verdict: str = "wrong"
+    reason: str = ""
 
 
-def test_a_wrong_row(finished: Path, results: Path, capsys: pytest.CaptureFixture[str]):
-    row = DeltaTable(results / "three").to_pyarrow_table().slice(0, 1)
-    wrong = row.set_column(0, row.schema.field(0), [[777]])
-    write_deltalake(results / "three", wrong, mode="append")
-    verdict = verdicts(finished, capsys, "--query", "three")
-    assert (verdict["missing"], verdict["duplicate"], verdict["wrong"]) == (0, 0, 1)
+def table(storage: Path, query: str) -> DeltaTable:
+    return DeltaTable(storage / "out" / query)
 
 
-def test_doubles_may_differ_a_little(
-    finished: Path, results: Path, capsys: pytest.CaptureFixture[str]
+def rows(storage: Path, query: str) -> pa.Table:
+    return table(storage, query).to_pyarrow_table()
+
+
+def written(storage: Path, query: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Put other rows, perhaps of another schema, in place of a query's results."""
+    changed = change(rows(storage, query))
+    write_deltalake(storage / "out" / query, changed, mode="overwrite", schema_mode="overwrite")
+
+
+def replaced(query: str, column: int, row: int, value: Any) -> Spoil:
+    """Another value in one place."""
+
+    def change(found: pa.Table) -> pa.Table:
+        values = found.column(column).to_pylist()
+        values[row] = value(values[row]) if callable(value) else value
+        kind = found.schema.field(column)
+        return found.set_column(column, kind, pa.array(values, kind.type))
+
+    return lambda storage: written(storage, query, change)
+
+
+def swapped(query: str, column: int) -> Spoil:
+    """The least and the greatest value of a column in each other's place."""
+
+    def change(found: pa.Table) -> pa.Table:
+        values = found.column(column).to_pylist()
+        low, high = values.index(min(values)), values.index(max(values))
+        values[low], values[high] = values[high], values[low]
+        kind = found.schema.field(column)
+        return found.set_column(column, kind, pa.array(values, kind.type))
+
+    return lambda storage: written(storage, query, change)
+
+
+def typed(query: str, column: int, kind: pa.DataType) -> Spoil:
+    def change(found: pa.Table) -> pa.Table:
+        name = found.schema.field(column).name
+        return found.set_column(column, name, found.column(column).cast(kind))
+
+    return lambda storage: written(storage, query, change)
+
+
+def aside(storage: Path, kind: str) -> tuple[Path, pa.Table]:
+    """A table of rows set aside, and what it holds."""
+    path = storage / kind / "a"
+    return path, DeltaTable(path).to_pyarrow_table()
+
+
+def hidden(kind: str) -> Spoil:
+    """A row set aside is lost."""
+
+    def spoil(storage: Path) -> None:
+        path, found = aside(storage, kind)
+        write_deltalake(path, found.slice(1), mode="overwrite")
+
+    return spoil
+
+
+def good_row(kind: str, extra: dict[str, Any]) -> Spoil:
+    """A row that counted is set aside as well."""
+
+    def spoil(storage: Path) -> None:
+        path, found = aside(storage, kind)
+        tuples = small.rows(10, 1).to_pylist()
+        good = next(t for t in tuples if t["ts"] and t["ts"].timestamp() * 1e6 > small.START + 5e6)
+        row = pa.Table.from_pylist([good | extra | {BATCH: 1}], schema=found.schema)
+        write_deltalake(path, row, mode="append")
+
+    return spoil
+
+
+def appended(app: str, batch: int) -> Spoil:
+    """Rows that another writer has added, as its part of that number."""
+
+    def spoil(storage: Path) -> None:
+        part = CommitProperties(app_transactions=[Transaction(app, batch)])
+        found = rows(storage, "two").slice(0, 5)
+        write_deltalake(storage / "out/two", found, mode="append", commit_properties=part)
+
+    return spoil
+
+
+def compacted(storage: Path) -> None:
+    table(storage, "two").optimize.compact()
+    table(storage, "two").vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+
+
+def forgotten(storage: Path) -> None:
+    """Two storages write to a sink, whose log has forgotten its first versions."""
+    appended(f"midstream-{uuid4()}", 3)(storage)
+    table(storage, "two").create_checkpoint()
+    (storage / "out/two/_delta_log" / f"{0:020d}.json").unlink()
+    (storage / "out/two/_delta_log" / f"{1:020d}.json").unlink()
+
+
+def defined(change: Callable[[list[Any]], list[Any]]) -> Spoil:
+    def spoil(storage: Path) -> None:
+        path = storage / "control/definitions.json"
+        path.write_text(json.dumps(change(loads(path.read_text()))))
+
+    return spoil
+
+
+def turned(storage: Path) -> None:
+    """The table as somebody else might make it: with the columns in another order."""
+    found = rows(storage, "two").select(["s", "k"])
+    rmtree(storage / "out/two")
+    write_deltalake(storage / "out/two", found)
+
+
+def deleted(storage: Path) -> None:
+    row = rows(storage, "counted").slice(0, 1).to_pylist()[0]
+    table(storage, "counted").delete(f"k = {row['k']} AND at = '{row['at'].isoformat()}'")
+
+
+ALL = {"two": 710, "three": 2716, "counted": 48}
+
+PLANTED: dict[str, Planted] = {
+    "a row lost": Planted(deleted, "counted", (1, 0, 0), reason="somebody else changed rows"),
+    "a row twice": Planted(
+        lambda s: write_deltalake(s / "out/two", rows(s, "two").slice(0, 1), mode="append"),
+        "two", (0, 1, 0),
+    ),
+    "a row made up": Planted(
+        lambda s: write_deltalake(
+            s / "out/three", rows(s, "three").slice(0, 1).set_column(0, "k", [[777]]),
+            mode="append",
+        ), "three", (0, 0, 1),
+    ),
+    "a key wrong": Planted(replaced("two", 0, 0, 777), "two", (1, 0, 1)),
+    "a text wrong": Planted(replaced("names", 1, 0, "s9"), "names", (1, 0, 1)),
+    "null for a value": Planted(replaced("three", 1, 0, None), "three", (1, 0, 1)),
+    "doubles swapped": Planted(swapped("counted", 2), "counted", (2, 0, 2)),
+    "one of several doubles swapped": Planted(swapped("names", 3), "names", (2, 0, 2)),
+    "infinity for a large value": Planted(replaced("counted", 2, 0, inf), "counted", (1, 0, 1)),
+    "infinity for a sum near zero": Planted(
+        replaced("near-zero", 1, 0, -inf), "near-zero", (1, 0, 1)
+    ),
+    "a thousandth for a sum near zero": Planted(
+        replaced("near-zero", 1, 0, 1e-3), "near-zero", (1, 0, 1)
+    ),
+    "the last digits of a sum": Planted(
+        lambda s: table(s, "counted").update({"m": "m * (1 + 1e-13)"}), "counted", verdict="right"
+    ),
+    "the last digits of a carried double": Planted(
+        replaced("names", 4, 0, lambda v: v * (1 + 1e-13)), "names", (1, 0, 1)
+    ),
+    "a millionth of a sum": Planted(
+        replaced("counted", 2, 0, lambda v: v * (1 + 1e-6)), "counted", (1, 0, 1)
+    ),
+    "another type": Planted(
+        typed("two", 0, pa.string()), "two", (ALL["two"], 0, ALL["two"]),
+        reason="column k is STRING, and should be BIGINT",
+    ),
+    "a narrower type": Planted(
+        typed("two", 0, pa.int32()), "two", (ALL["two"], 0, ALL["two"]),
+        reason="column k is INT, and should be BIGINT",
+    ),
+    "columns in another order": Planted(
+        turned, "two",
+        (ALL["two"], 0, ALL["two"]), reason="the columns are s, k; the query has k, s",
+    ),
+    "a column more": Planted(
+        lambda s: written(s, "two", lambda found: found.append_column("x", found.column("k"))),
+        "two", (ALL["two"], 0, ALL["two"]), reason="the columns are k, s, x",
+    ),
+    "no results at all": Planted(lambda s: rmtree(s / "out/two"), "two", (ALL["two"], 0, 0)),
+    "an empty table": Planted(
+        lambda s: written(s, "two", lambda found: found.slice(0, 0)), "two", (ALL["two"], 0, 0)
+    ),
+    "a late row hidden": Planted(
+        hidden("late"), "two", reason="1 rows should be in late/a and are not"
+    ),
+    "a rejected row hidden": Planted(
+        hidden("rejected"), "two", reason="1 rows should be in rejected/a and are not"
+    ),
+    "a good row late": Planted(
+        good_row("late", {WATERMARK: 2**62}), "two", reason="1 rows of late/a should not be there"
+    ),
+    "a good row rejected": Planted(
+        good_row("rejected", {REASON: "no event time", ROW: None}), "two",
+        reason="1 rows of rejected/a should not be there",
+    ),
+    "a good row rejected as text": Planted(
+        good_row("rejected", {REASON: "not a JSON object", ROW: "{}"}), "two",
+        reason="1 rows of rejected/a should not be there",
+    ),
+    "rows of another storage": Planted(
+        appended(f"midstream-{uuid4()}", 3), "two", verdict="right"
+    ),
+    "rows of somebody else": Planted(
+        appended("somebody", 3), "two", (0, 5, 0), reason="somebody else changed rows"
+    ),
+    "compacted and vacuumed": Planted(compacted, "two", verdict="right"),
+    "whose rows are whose is forgotten": Planted(
+        forgotten, "two", None, "cannot tell", "does not say any more whose rows are whose"
+    ),
+    "what ran is forgotten": Planted(
+        lambda s: (s / "control/definitions.json").unlink(), "two", None, "cannot tell",
+        "control/definitions.json does not say",
+    ),
+    "what ran is another query": Planted(
+        defined(lambda known: loads(json.dumps(known).replace("a.k, b.s", "a.k, a.s"))), "two",
+        None, "cannot tell", "what query two was in batch 2 cannot be read any more",
+    ),
+    "a torn definition": Planted(
+        lambda s: (s / "control/definitions.json").write_text("[{"), "two", None, "cannot tell",
+        "verify cannot go on",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted(name: str, finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]):
+    planted = PLANTED[name]
+    planted.spoil(storage)
+    code = {"right": 0, "wrong": 1, "cannot tell": 4}[planted.verdict]
+    found = verdicts(finished, capsys, "--query", planted.query, code=code)
+    figures = tuple(found[name] for name in ("missing", "duplicate", "wrong"))
+    assert figures == (planted.counts if planted.verdict != "cannot tell" else (None,) * 3)
+    assert found["verdict"] == planted.verdict
+    assert planted.reason in found["reason"]
+    assert "defect" not in found["reason"]
+
+
+def test_rows_of_a_batch_that_is_not_done_do_not_count(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
 ):
-    DeltaTable(results / "counted").update({"m": "m * (1 + 1e-13)"})
-    assert verdicts(finished, capsys, "--query", "counted", code=0)["wrong"] == 0
-    DeltaTable(results / "counted").update({"m": "m * (1 + 1e-6)"})
-    verdict = verdicts(finished, capsys, "--query", "counted")
-    assert verdict["missing"] == verdict["wrong"] == verdict["actual"]
+    appended(writer(storage), 3)(storage)
+    assert verdicts(finished, capsys, "--query", "two", code=0)["actual"] == ALL["two"]
 
 
-def test_tuples_called_late_that_are_not(
-    finished: Path, results: Path, capsys: pytest.CaptureFixture[str]
+def writer(storage: Path) -> str:
+    """Under which name the storage's batches are in the sink."""
+    entry = (storage / "out/two/_delta_log" / f"{1:020d}.json").read_text().splitlines()
+    (found,) = (loads(line)["txn"]["appId"] for line in entry if "txn" in loads(line))
+    return str(found)
+
+
+# --- what is judged ------------------------------------------------------------------------------
+
+
+def edited(job: Path, **queries: Any) -> None:
+    content = yaml.safe_load(job.read_text())
+    content["queries"] |= queries
+    job.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def test_an_edited_job_file_changes_no_verdict(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """A tuple set aside must have been older than the watermark of its batch."""
-    known = DeltaTable(results / "two").to_pyarrow_table().column("k").to_pylist()
-    tuples = small.rows(10, 1).to_pylist()
-    on_time = next(
-        i for i, t in enumerate(tuples) if t["ts"] and t["k"] is not None and t["k"] in known
-    )
-    row = small.rows(10, 1).slice(on_time, 1)
-    late = row.append_column("@watermark", [[0]]).append_column("@batch", [[0]])
-    write_deltalake(results.parent / "late" / "a", late, mode="append")
-    assert verdicts(finished, capsys, "--query", "two", code=0)["wrong"] == 0
+    """While the query runs on as it was: what is judged is that one."""
+    assert storage.exists()
+    edited(finished, two={"sql": small.QUERIES["two"]["sql"].replace("3 SECONDS", "9 SECONDS")})
+    found = verdicts(finished, capsys, "--query", "two", code=0)
+    assert found["expected"] == ALL["two"]
+    assert "(the job file has been edited since)" in found["judged"]
+    edited(finished, two={"sql": "SELECT"})
+    assert "edited since" in verdicts(finished, capsys, "--query", "two", code=0)["judged"]
 
-    DeltaTable(results.parent / "late" / "a").update({"@watermark": "9999999999999999"})
-    verdict = verdicts(finished, capsys, "--query", "two")
-    assert verdict["actual"] > verdict["expected"]
-    assert verdict["wrong"] + verdict["duplicate"] == verdict["actual"] - verdict["expected"]
+
+def test_a_query_that_has_not_run_yet(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert storage.exists()
+    edited(finished, new=small.QUERIES["two"])
+    found = verdicts(finished, capsys, "--query", "new", code=4)
+    assert "query new was not part of batch 2" in found["reason"]
+    assert len(verdicts(finished, capsys, code=0)) == len({**small.QUERIES, **NAMES})
+
+
+def test_input_that_is_gone(finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]):
+    assert storage.exists()
+    file = finished.parent / "a" / "0001.parquet"
+    file.rename(file.with_suffix(".away"))
+    try:
+        found = verdicts(finished, capsys, "--query", "two", code=4)
+    finally:
+        file.with_suffix(".away").rename(file)
+    assert "1 of the files of stream a that batches took is gone: " in found["reason"]
+    assert str(file) in found["reason"]
+
+
+def test_input_that_is_another(finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]):
+    """Where nobody has changed what matters, results are right all the same."""
+    assert storage.exists()
+    file = finished.parent / "a" / "0001.parquet"
+    before, found, since = file.read_bytes(), pq.read_table(file), file.stat().st_mtime_ns
+    try:
+        file.write_bytes(before)
+        assert verdicts(finished, capsys, "--query", "two", code=0)["missing"] == 0
+        pq.write_table(found.set_column(0, "k", pc.add(found.column("k"), 1)), file)
+        reason = verdicts(finished, capsys, "--query", "two", code=4)["reason"]
+    finally:
+        file.write_bytes(before)
+        utime(file, ns=(since, since))
+    assert "1 of the files of stream a changed after batches took them" in reason
 
 
 def test_a_job_that_has_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -111,3 +407,14 @@ def test_an_unknown_query(finished: Path, capsys: pytest.CaptureFixture[str]):
         "no query is called 'towo'"
         in verdicts(finished, capsys, "--query", "towo", code=2)["error"]
     )
+
+
+def test_people_see_the_word_and_the_reason(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
+):
+    deleted(storage)
+    assert cli.run(["verify", str(finished)]) == 1
+    shown = capsys.readouterr().out
+    assert "wrong" in shown
+    assert "counted: somebody else changed rows of the table in version" in shown
+    assert "judged: query two as it has run since batch 0" in shown

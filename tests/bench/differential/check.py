@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from jobs import streaming
-from jobs.commands.verify import compared
 from jobs.engine.store import MemoryStore
 from jobs.errors import InputError
+from jobs.verify import judge
 from tests.bench.differential.case import Broken, Case
 from tests.bench.differential.compare import Wanted, differences
 from tests.bench.differential.draw import CLOCK, draw
@@ -130,8 +130,9 @@ def _spark() -> Any:
 def _verified(case: Case, root: Path) -> Iterator[str]:
     """What `verify` says of the tables that spark-duckdb has left."""
     if case.count:
-        _, verdicts = compared(loaded(case, root, "spark-duckdb"))
-        yield from (f"verify: {verdict}" for verdict in verdicts if not verdict.right)
+        for verdict in judge(loaded(case, root, "spark-duckdb")).verdicts:
+            if not verdict.right:
+                yield f"verify: {verdict}; {verdict.reason}"
 
 
 def _run(case: Case, root: Path, wanted: Wanted) -> Iterator[str]:

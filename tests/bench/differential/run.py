@@ -15,12 +15,15 @@ import pyarrow as pa
 import yaml
 
 from jobs import specs, streaming
+from jobs.definitions import FILE as DEFINITIONS
+from jobs.definitions import with_definition
 from jobs.engine import layout
 from jobs.engine.executors import Executor
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.tasks import TasksExecutor
 from jobs.engine.feed import lying
 from jobs.engine.microbatch import Engine, result_table
+from jobs.engine.progress import Around
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.store import Store
 from tests.bench.differential.case import Case, Stream
@@ -77,8 +80,8 @@ def checkpoint(case: Case, root: Path, job: specs.Job) -> None:
     for at, stream in enumerate(case.streams):
         (place / "sources" / str(at)).mkdir(parents=True)
         for number, files in enumerate(case.batches(stream)):
-            paths = [(root / stream.directory / file.name).as_uri() for file in files]
-            lines = [dumps({"path": p, "timestamp": 0, "batchId": number}) for p in paths]
+            paths = [root / stream.directory / file.name for file in files]
+            lines = [_entry(path, number) for path in paths]
             log = place / "sources" / str(at) / str(number)
             log.write_text("\n".join(["v1", *lines]), encoding="utf-8")
     for number in range(case.count):
@@ -86,6 +89,11 @@ def checkpoint(case: Case, root: Path, job: specs.Job) -> None:
         ends = [dumps({"logOffset": last}) if last >= 0 else "-" for last in taken]
         log = place / "offsets" / str(number)
         log.write_text("\n".join(["v1", "{}", *ends]), encoding="utf-8")
+
+
+def _entry(path: Path, number: int) -> str:
+    modified = path.stat().st_mtime_ns // 10**6
+    return dumps({"path": path.as_uri(), "timestamp": modified, "batchId": number})
 
 
 # --- engines -------------------------------------------------------------------------------------
@@ -126,10 +134,16 @@ def carry_out(
     job = loaded(case, root, engine)
     checkpoint(case, root, job)
     inlets = streaming.streams(job)
+    noted = layout.local(job.storage) / "control" / DEFINITIONS
+    noted.write_text(dumps(with_definition([], job, 0)), encoding="utf-8")
+
+    def look(number: int) -> Around:
+        return Around(taken={one.stream.name: one.taken.position(number) for one in inlets})
+
     tables = streaming.job_store(job) if store is None else store
     made = streaming.engine_job(job)
     with _engine(engine, case, spark) as (executor, read):
-        running = Engine(made, tables, executor, lambda: case.clock)
+        running = Engine(made, tables, executor, lambda: case.clock, look=look)
         try:
             for number in range(case.count):
                 for inlet in inlets:

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from jobs.engine.verify import _statements
+from jobs.verify.expected import Scope, statements
 from optimizer.query import Column, Stream
 from optimizer.sql import parse
 
@@ -49,12 +49,13 @@ def test_stretches_put_together_are_the_whole(first, seed):
             {
                 "k": pa.array([key for key, _ in found], pa.int64()),
                 "ts": pa.array([time for _, time in found], pa.timestamp("us", "UTC")),
+                "@time": pa.array([time for _, time in found], pa.int64()),
             }
         )
         connection.register("_rows", table)
-        connection.execute(f"CREATE TABLE input_{name} AS FROM _rows")
-    statements = list(_statements(connection, parse(SQL, STREAMS, WINDOW), None))
-    found = [row for text in statements for row in connection.execute(text).fetchall()]
+        connection.execute(f'CREATE TABLE "input@{name}" AS FROM _rows')
+    texts = list(statements(connection, Scope(parse(SQL, STREAMS, WINDOW), None)))
+    found = [row for text in texts for row in connection.execute(text).fetchall()]
     expected = [
         (key, moment(at), moment(bt), moment(ct))
         for key, at in made["a"]
@@ -62,7 +63,7 @@ def test_stretches_put_together_are_the_whole(first, seed):
         for third, ct in made["c"]
         if key == other == third and max(at, bt, ct) - min(at, bt, ct) <= WINDOW
     ]
-    assert len(statements) > 5
+    assert len(texts) > 5
     assert expected
     assert Counter(found) == Counter(expected)
 
@@ -70,6 +71,8 @@ def test_stretches_put_together_are_the_whole(first, seed):
 def test_without_input_there_is_nothing():
     connection = duckdb.connect()
     for name in STREAMS:
-        connection.execute(f"CREATE TABLE input_{name} (k BIGINT, ts TIMESTAMPTZ)")
-    (statement,) = _statements(connection, parse(SQL, STREAMS, WINDOW), None)
+        connection.execute(
+            f'CREATE TABLE "input@{name}" (k BIGINT, ts TIMESTAMPTZ, "@time" BIGINT)'
+        )
+    (statement,) = statements(connection, Scope(parse(SQL, STREAMS, WINDOW), None))
     assert connection.execute(statement).fetchall() == []

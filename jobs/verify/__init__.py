@@ -1,0 +1,8 @@
+"""`verify`: an independent judge of a job's results, with no code of the engine's in its way."""
+
+from jobs.verify.judge import Judgement, judge
+from jobs.verify.verdict import CANNOT_TELL, CODES, RIGHT, WRONG, CannotTellError, Verdict
+
+__all__ = [
+    "CANNOT_TELL", "CODES", "RIGHT", "WRONG", "CannotTellError", "Judgement", "Verdict", "judge",
+]  # fmt: skip
