@@ -16,11 +16,11 @@ from jobs.engine.layout import JobStore, local
 from jobs.engine.lease import holder
 from jobs.engine.microbatch import fingerprint
 from jobs.engine.migrator import context_of, mark, still_partial
-from jobs.engine.observed import observed
 from jobs.engine.progress import DECISIONS, Decision, latest
 from jobs.engine.requests import MIGRATE, Request, asked, told
 from jobs.engine.rows import read as read_row
 from jobs.errors import InputError, RefusedError
+from jobs.pricing import Ground, ground
 from jobs.specs import MICROSECOND, Job
 from jobs.status import recent
 from jobs.words import unknown
@@ -34,13 +34,7 @@ from optimizer.migration.preview import Preview, preview
 from optimizer.migration.steps import Refused, Step, to_json, with_proof
 from optimizer.plan import Plan, PlanError, from_json
 from optimizer.plan import to_json as plan_to_json
-from optimizer.workload import Budget, Workload
-from stats import workloads
-from stats.costs import known
-from stats.store import StatsStore
-
-RECENT = 3
-"""Windows that lag by more rounds of gathering are not looked at: the job's tables know better."""
+from optimizer.workload import Budget
 
 
 @dataclass(frozen=True)
@@ -129,6 +123,7 @@ class Proposal:
     batch: float
     """Seconds between two batches."""
     checks: tuple[Check, ...]
+    ground: Ground | None
 
     @property
     def refusal(self) -> str:
@@ -145,6 +140,7 @@ class Proposal:
             "reason": self.reason,
             **self.preview.to_json(),
             "cpu": {"from": self.old.total.cpu, "to": self.new.total.cpu},
+            "priced_by": self.ground.to_json() if self.ground else {"source": "workload file"},
             "steps": [to_json(step) for step in self.steps],
             "checks": [vars(check) for check in self.checks],
         }
@@ -156,17 +152,20 @@ class Subject:
 
     running: Running
     task: Task
+    ground: Ground | None
+    """By what they are priced; none where a workload file says so."""
 
     @classmethod
-    def of(cls, job: Job, query: str | None, workload: Path | None) -> "Subject":
-        """A query of a job; without a workload, the one that its tables show."""
+    def of(cls, job: Job, query: str | None, workload: Path | None = None) -> "Subject":
+        """A query of a job; without a workload, the one that its statistics show."""
         running = Running.of(job)
         task = from_job(job, query, workload)
         if task.name not in running.plans:
             raise RefusedError(f"the job has not run query {task.name} yet")
-        if workload is None:
-            task = replace(task, workload=_seen(running, task))
-        return cls(running, task)
+        if workload is not None:
+            return cls(running, task, None)
+        found = ground(job, task, running.plans[task.name], running.store, running.batches)
+        return cls(running, replace(task, workload=found.workload), found)
 
     @property
     def plan(self) -> Plan:
@@ -176,6 +175,11 @@ class Subject:
     def priced(self, plan: Plan) -> Priced:
         """What a plan costs under the workload."""
         return price(plan, Estimator(self.task.query, self.task.workload))
+
+    def named(self, text: str) -> Priced:
+        """A plan in the short notation: the one that runs, or with the best probe orders."""
+        tree = self.task.plan(text)
+        return self.priced(self.plan) if str(tree) == str(self.plan) else self.task.price(tree)
 
     def past(self, plan: Mapping[str, Any], where: str) -> Priced:
         """A plan of the query that was written down."""
@@ -212,7 +216,7 @@ class Subject:
         )  # fmt: skip
         checks = tuple(self._checks(request, new, shown))
         batch = self.task.workload.batch
-        return Proposal(request, old, new, steps, reason, shown, batch, checks)
+        return Proposal(request, old, new, steps, reason, shown, batch, checks, self.ground)
 
     def _checks(self, request: Request, new: Priced, shown: Preview) -> Iterator[Check]:
         running = self.running
@@ -246,21 +250,6 @@ class Subject:
         free = disk_usage(self.running.job.storage).free
         text = f"{size(needed)} for the new states, {size(free)} free on the disk"
         return Check(ok=needed < free, text=text, fatal=True)
-
-
-def _seen(running: Running, task: Task) -> Workload:
-    """The workload by the last good windows; without recent ones, by the job's own tables."""
-    job, stats = running.job, StatsStore.of(local(running.job.storage))
-    batch, lag = job.trigger.total_seconds(), RECENT * _micros(job.statistics.every)
-    since = (running.batches[0]["watermark"] or 0) - lag
-    windows = [window for window in stats.good() if window.end > since]
-    if not windows:
-        return observed(running.plans[task.name], running.store, running.batches, batch)
-    windows, costs = windows[-job.reoptimize.windows :], known(stats, job.engine).units
-    found = workloads.observed(
-        task.query, stats, windows, name=task.name, batch=batch, costs=costs
-    )  # fmt: skip
-    return found.workload
 
 
 def _alone(under_way: Request | None, request: Request) -> Check:

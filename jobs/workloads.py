@@ -6,6 +6,7 @@ column for each join, a boolean column for each select, and everything in the re
 nothing narrows the tuples on their way.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -81,7 +82,7 @@ def _two(value: Any) -> Any:
 
 
 def _stream_name(name: str) -> str:
-    if not (name.isidentifier() and name.isascii()):
+    if not re.fullmatch(r"[^\W\d]\w*", name):
         raise expected("a name such as A or check_ins: letters, digits and _, letter first")
     return name
 

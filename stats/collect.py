@@ -301,12 +301,12 @@ def _left(
 ) -> dict[int, int]:
     """How many different tuples a window's batches have, as far as their joins can tell."""
     rows = during(subject.inputs[stream.name].rows, stream, subject.windows)
-    start = f"{window_start(stream, subject.windows)} AS _w"
+    start = f"{window_start(stream, subject.windows)} AS `@window`"
     different = rows.where(conjunction(conditions)).selectExpr(
         start, quote(BATCH), *map(quote, keys)
     )
-    left = different.distinct().groupBy("_w").count().collect()
-    return {row["_w"]: row["count"] for row in left}
+    left = different.distinct().groupBy("`@window`").count().collect()
+    return {row["@window"]: row["count"] for row in left}
 
 
 # --- batches -------------------------------------------------------------------------------------

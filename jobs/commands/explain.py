@@ -1,14 +1,18 @@
 """`midstream explain`: what a plan does, what each operator costs, and a picture of it."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobs import show
-from jobs.errors import MidstreamError
+from jobs.errors import MidstreamError, RefusedError
 
 if TYPE_CHECKING:
+    from jobs.commands.task import Task
+    from jobs.pricing import Ground
+    from jobs.specs import Job
     from optimizer.cost.dual import Priced
     from optimizer.workload import Budget
 
@@ -25,27 +29,73 @@ def explain(
     ] = None,
     workload: Annotated[
         Path | None,
-        typer.Option(help="Rates and selectivities; otherwise modest ones are assumed."),
+        typer.Option(help="Rates and selectivities; otherwise as the job's statistics show."),
     ] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw the plan into this file.")] = None,
     json: show.Json = False,
 ) -> None:
-    """Show a query's plan with the estimates and the cost of each operator."""
-    from jobs.commands.task import from_file
+    """Show a query's plan with the estimates and the cost of each operator.
+
+    Of a job that has run it is the plan that runs, under what its statistics show.
+    """
     from optimizer.explain import as_json, as_text
 
-    task = from_file(file, query, workload)
-    priced = task.price(task.start if plan is None else task.plan(plan))
+    found = _priced(file, query, plan, workload)
+    priced, task = found.priced, found.task
     if svg is not None:
         draw(priced, svg, title=task.name, budget=task.budget)
     if json:
-        show.as_json({"query": task.name} | as_json(priced))
+        by = found.ground.to_json() if found.ground else {"source": found.source}
+        show.as_json({"query": task.name, "priced_by": by} | as_json(priced))
         return
     show.tree(as_text(priced))
+    if found.ground:
+        show.note(f"Priced by {found.ground}.")
     if priced.workload.assumed:
         show.note("Rates and selectivities are assumed: --workload FILE gives others.")
+    if found.why:
+        show.note(f"The job's statistics are not looked at: {found.why}")
     if svg is not None:
         show.note(f"The picture is in {svg}")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A plan with what it costs, and by what it was priced."""
+
+    task: "Task"
+    priced: "Priced"
+    ground: "Ground | None" = None
+    why: str = ""
+    """Why there is nothing to price a job's plans by; empty where nobody looked."""
+
+    @property
+    def source(self) -> str:
+        return "assumed" if self.priced.workload.assumed else "workload file"
+
+
+def _priced(file: Path, query: str | None, plan: str | None, workload: Path | None) -> _Found:
+    from jobs import specs
+    from jobs.commands.task import from_file
+    from jobs.documents import read
+    from jobs.proposals import Subject
+
+    why = ""
+    if workload is None and specs.is_job(read(file)) and _has_run(job := specs.load(file)):
+        try:
+            subject = Subject.of(job, query)
+        except RefusedError as error:
+            why = str(error)
+        else:
+            priced = subject.priced(subject.plan) if plan is None else subject.named(plan)
+            return _Found(subject.task, priced, subject.ground)
+    task = from_file(file, query, workload)
+    return _Found(task, task.price(task.start if plan is None else task.plan(plan)), why=why)
+
+
+def _has_run(job: "Job") -> bool:
+    """Whether there is anything to price its plans by."""
+    return "://" not in job.storage and (Path(job.storage) / "control" / "progress").exists()
 
 
 def draw(priced: "Priced", path: Path, *, title: str, budget: "Budget | None" = None) -> None:

@@ -217,6 +217,7 @@ def _show(proposal: "Proposal", svg: Path | None) -> None:
     show.out.print()
     show.plain(times(proposal))
     show.plain(f"{cpu_text(old.total.cpu)} before, {cpu_text(new.total.cpu)} after.")
+    show.plain(f"Priced by {proposal.ground or 'the workload file'}.")
     show.out.print()
     for check in proposal.checks:
         mark = Text("✓", "green") if check.ok else Text("✗" if check.fatal else "!", "yellow")

@@ -115,6 +115,9 @@ def _show(file: Path, one: "Decision") -> None:
             _windows(one),
             right="running best chosen drift",
         )
+    if priced_by := one.figures.get("priced_by"):
+        show.out.print()
+        show.plain(f"Priced by {priced_by}.")
     show.out.print()
     _next(file, one)
 

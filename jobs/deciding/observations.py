@@ -9,12 +9,13 @@ from typing import Any
 
 from jobs.commands.task import Task
 from jobs.engine.layout import local
-from jobs.specs import MICROSECOND, Job
+from jobs.pricing import Ground, Prices, by_windows, recent
+from jobs.specs import Job
 from optimizer.migration.matching import States
 from optimizer.plan import GroupBy, Node, Plan
-from optimizer.workload import UnitCosts, Workload
+from optimizer.workload import Workload
 from stats.store import BATCHES, OPERATORS, Snapshot, StatsStore, Window
-from stats.workloads import MEMORY, Observed, observed
+from stats.workloads import MEMORY
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Seen:
     """The windows that a decision rests on, the oldest first."""
 
     glimpses: tuple[Glimpse, ...] = ()
-    whole: Workload | None = None
-    """Of the last ones together; none without windows."""
+    ground: Ground | None = None
+    """By what plans are priced: the last ones together; none without windows."""
     settled: frozenset[str] = frozenset()
     """States that had been there for their full time: they no longer grow by being young."""
     unknown: tuple[str, ...] = ()
@@ -46,22 +47,18 @@ class Seen:
         return tuple(glimpse.window for glimpse in self.glimpses)
 
 
-def see(job: Job, task: Task, running: Plan, costs: UnitCosts) -> Seen:
-    """The last windows of a job; a trend takes one more than a state of things.
-
-    Some may be missing between them, or not be good, but not as many as there are.
-    """
-    store, count = StatsStore.of(local(job.storage)), job.reoptimize.windows
+def see(job: Job, task: Task, running: Plan, prices: Prices) -> Seen:
+    """The last windows of a job; a trend takes one more than a state of things."""
+    store = StatsStore.of(local(job.storage))
     good = store.good()
     if not good:
         return Seen()
-    store = Snapshot(store.root, since=good[-MEMORY - 1 - count :][0].start)
-    since = good[-1].end - 2 * count * (job.statistics.window // MICROSECOND)
-    windows = [window for window in good if window.start >= since][-count - 1 :]
-    batch = job.trigger.total_seconds()
+    least = MEMORY + 1 + job.reoptimize.windows
+    store = Snapshot(store.root, since=good[-least:][0].start)
+    windows = recent(job, good)
 
-    def look(some: Sequence[Window]) -> Observed:
-        return observed(task.query, store, some, name=task.name, batch=batch, costs=costs)
+    def look(some: Sequence[Window]) -> Ground:
+        return by_windows(job, task, store, some, prices)
 
     batches = {row["window_start"]: row for row in store.rows(BATCHES, windows)}
     states: dict[int, dict[str, int]] = {window.start: {} for window in windows}
@@ -74,8 +71,8 @@ def see(job: Job, task: Task, running: Plan, costs: UnitCosts) -> Seen:
         for window in windows
     )
     settled = frozenset(_settled(store, good, windows[0], running))
-    whole = look(windows[-count:])
-    return Seen(glimpses, whole.workload, settled, tuple(_unknown(whole)))
+    whole = look(windows)
+    return Seen(glimpses, whole, settled, tuple(_unknown(whole)))
 
 
 def intermediate(plan: Plan) -> dict[str, Node]:
@@ -88,7 +85,7 @@ def intermediate(plan: Plan) -> dict[str, Node]:
     }
 
 
-def _unknown(whole: Observed) -> Iterator[str]:
+def _unknown(whole: Ground) -> Iterator[str]:
     """What is assumed and matters: nobody joins or selects a stream without tuples."""
     for figure in whole.assumed:
         kind, _, about = figure.partition(" ")

@@ -24,6 +24,7 @@ from jobs.engine.migrator import ENDED, mark
 from jobs.engine.requests import Event, Request, ask
 from jobs.errors import InputError, RefusedError
 from jobs.migrations import Record, new_id, records
+from jobs.pricing import Prices
 from jobs.proposals import Proposal, Running, Subject
 from jobs.specs import MICROSECOND, Job
 from jobs.status import SECOND
@@ -32,9 +33,6 @@ from optimizer.drift import Choice, Outcome, Policy, Standing, Verdict, judge
 from optimizer.migration.cost import spell
 from optimizer.plan import Plan, to_json
 from optimizer.search import SEARCHES
-from optimizer.workload import UnitCosts
-from stats.costs import known
-from stats.store import StatsStore
 
 ADVICE = "`midstream stats collect` and `midstream stats validate` make them"
 
@@ -60,7 +58,7 @@ class Desk:
     log: DecisionLog
     library: PlanLibrary
     records: tuple[Record, ...]
-    costs: UnitCosts
+    prices: Prices
 
     @classmethod
     def of(cls, job: Job) -> "Desk":
@@ -69,8 +67,7 @@ class Desk:
         log = DecisionLog.of(storage)
         keep = job.statistics.keep // MICROSECOND
         found = tuple(records(running.store))
-        costs = known(StatsStore.of(storage), job.engine).units
-        return cls(running, log, PlanLibrary(log.root, keep), found, costs)
+        return cls(running, log, PlanLibrary(log.root, keep), found, Prices.of(job))
 
     @property
     def job(self) -> Job:
@@ -126,6 +123,7 @@ class Basis:
             "payback_seconds": choice.payback if isfinite(choice.payback) else None,
             "advantage": self.weighed.advantage,
             "signature": self.weighed.signature,
+            "priced_by": str(self.seen.ground),
         }
 
 
@@ -150,14 +148,16 @@ def decide(desk: Desk, query: str, asked: Asked) -> Decision:
     """
     job = desk.job
     task, plan = _task(desk, query), desk.running.plans[query]
-    seen = see(job, task, plan, desk.costs)
-    if seen.whole is None:
+    seen = see(job, task, plan, desk.prices)
+    if seen.ground is None:
         nothing = Verdict(Outcome.BLOCKED, "", (f"no good windows: {ADVICE}",))
         return _decision(desk, query, asked, Basis(plan, seen), nothing)
-    task, policy = replace(task, workload=seen.whole), policy_of(job)
-    entry = desk.library.find(query, fingerprint(task.query), signature(seen.whole))
+    task, policy = replace(task, workload=seen.ground.workload), policy_of(job)
+    entry = desk.library.find(query, fingerprint(task.query), signature(task.workload))
     weighed = weigh(task, plan, seen, policy, job.reoptimize.strategy, entry)
-    proposal, refusal = _proposal(Subject(desk.running, task), weighed, job.reoptimize.migration)
+    proposal, refusal = _proposal(
+        Subject(desk.running, task, seen.ground), weighed, job.reoptimize.migration
+    )
     choice = weighed.choice(proposal.preview.effort.work if proposal else 0.0)
     basis = Basis(plan, seen, weighed, proposal, choice)
     if earlier := _earlier(desk, query, basis):
@@ -255,7 +255,7 @@ def _decision(desk: Desk, query: str, asked: Asked, basis: Basis, verdict: Verdi
         chosen_plan=basis.after,
         strategy=weighed.taken.strategy if weighed else "",
         migration=proposal.request.strategy if proposal else "",
-        workload=workloads.to_json(seen.whole) if seen.whole else {},
+        workload=workloads.to_json(seen.ground.workload) if seen.ground else {},
         windows=tuple((window.start, window.end) for window in seen.windows),
         library=weighed.signature if weighed and weighed.hit else "",
         by=asked.by,

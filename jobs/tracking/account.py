@@ -84,6 +84,7 @@ def _params(job: Job, decision: Decision) -> Iterator[tuple[str, str]]:
     yield "chosen", decision.chosen
     yield "found by", decision.strategy
     yield "migration", decision.migration
+    yield "priced by", decision.figures.get("priced_by", "")
     yield "budget.cpu", str(limits.cpu)
     yield "budget.memory", str(job.budget.memory)
     for name in ("drift", "windows", "cooldown", "horizon", "strategy", "approve"):

@@ -25,7 +25,7 @@ from jobs.engine.store import MemoryStore
 from jobs.migrations import Record, Watched, new_id, remaining, share
 from optimizer.migration import MIGRATIONS
 from tests.bench import crash
-from tests.jobs import small
+from tests.jobs import small, windows
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
@@ -87,6 +87,7 @@ def stage(
         streaming.engine_job(spec), streaming.job_store(spec), DuckExecutor(), lambda: next(ticks)
     )
     stage = Stage(path, engine, capsys)
+    windows.price(tmp_path / "storage")
     stage.batches(3)
     yield stage
     engine.close()

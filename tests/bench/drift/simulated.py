@@ -16,6 +16,7 @@ from jobs.commands.task import Task
 from jobs.deciding.candidates import best
 from jobs.deciding.observations import Glimpse, Seen
 from jobs.deciding.weighing import weigh
+from jobs.pricing import Ground, Prices
 from optimizer.drift import Outcome, Policy, Standing, judge
 from optimizer.migration import auto
 from optimizer.migration.cost import Figures
@@ -78,11 +79,12 @@ class Simulation:
             total += self.work(plan, load)
             now = EVERY * (number + 1)
             sight = self._sight(number)
-            assert sight.whole is not None
-            task = self.task(sight.whole)
+            assert sight.ground is not None
+            seen_then = sight.ground.workload
+            task = self.task(seen_then)
             weighed = weigh(task, plan, sight, self.policy, STRATEGY)
             new = weighed.taken.priced.plan
-            effort = 0.0 if weighed.same else moving(plan, new, sight.whole)
+            effort = 0.0 if weighed.same else moving(plan, new, seen_then)
             standing = self._standing(now, ended, returns=new == before)
             verdict = judge(weighed.observations, weighed.choice(effort), self.policy, standing)
             outcomes.append(str(verdict.outcome))
@@ -104,7 +106,9 @@ class Simulation:
     def _sight(self, number: int) -> Seen:
         """The last windows, and the workload of those that make a trend, smoothed."""
         lately = self.glimpses[max(0, number - self.policy.windows) : number + 1]
-        return Seen(tuple(lately), smoothed([one.load for one in lately[-self.policy.windows :]]))
+        whole = smoothed([one.load for one in lately[-self.policy.windows :]])
+        prices = Prices("duckdb", whole.unit_costs, fitted=False)
+        return Seen(tuple(lately), Ground(whole, prices))
 
     def _standing(self, now: int, ended: list[int], *, returns: bool) -> Standing:
         if not ended:
