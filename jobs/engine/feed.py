@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr, lit
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -91,15 +92,14 @@ def united(spark: SparkSession, inlets: Sequence[Inlet]) -> DataFrame:
     if straight(inlets):
         nothing = (frame.selectExpr(f"0 AS `{TAG}`").where("false") for frame in frames.values())
         return reduce(DataFrame.unionAll, nothing)
-    types = {name: frame.schema.simpleString() for name, frame in frames.items()}
 
     def tagged(name: str) -> DataFrame:
-        row = f"struct({', '.join(f'`{column}`' for column in frames[name].columns)})"
+        row = expr(f"struct({', '.join(f'`{column}`' for column in frames[name].columns)})")
         columns = [
-            f"{row if other == name else f'CAST(NULL AS {kind})'} AS `{other}`"
-            for other, kind in types.items()
+            (row if other == name else lit(None).cast(frame.schema)).alias(other)
+            for other, frame in frames.items()
         ]
-        return frames[name].selectExpr(f"'{name}' AS `{TAG}`", *columns)
+        return frames[name].select(lit(name).alias(TAG), *columns)
 
     return reduce(DataFrame.unionAll, map(tagged, frames))
 
