@@ -15,6 +15,11 @@ DAGS = Path(__file__).parents[2] / "dags"
 
 BIN = Path(sys.executable).parent
 
+SERVER = (
+    *("-m", "uvicorn", "--factory", "jobs.tracking.server:app", "--host", "127.0.0.1"),
+    "--no-proxy-headers",  # nothing stands in front of it that could be believed
+)
+
 
 @dataclass(frozen=True)
 class Component:
@@ -38,9 +43,7 @@ class Component:
 def components(home: Home) -> list[Component]:
     """In the order in which they start: the slowest first, and the jobs, which wait for no one."""
     settings = home.settings
-    server = ("-m", "uvicorn", "--factory", "jobs.tracking.server:app", "--host", "127.0.0.1",
-              "--no-proxy-headers")  # fmt: skip
-    mlflow = (sys.executable, *server, "--port", str(settings.mlflow_port))
+    mlflow = (sys.executable, *SERVER, "--port", str(settings.mlflow_port))
     orchestrates = airflow(home)
     # Tasks that start before the API is there fail.
     after = {"airflow-scheduler": settings.airflow_port}

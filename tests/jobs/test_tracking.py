@@ -108,7 +108,7 @@ def test_no_password_of_an_address_is_told():
     from jobs.tracking.mlflow_log import Log, shown
 
     uri = "https://eva:s3cr:t@tracking.example:5000"
-    page = Log(None, uri, "7").page("0d1")  # type: ignore[arg-type]
+    page = Log(None, uri, "7").page("0d1")
     assert page == "https://tracking.example:5000/#/experiments/7/runs/0d1"
     assert shown(f"no route to {uri}/api") == "no route to https://tracking.example:5000/api"
     assert shown("http://127.0.0.1:9/a@b") == "http://127.0.0.1:9/a@b"
