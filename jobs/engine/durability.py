@@ -16,12 +16,10 @@ _AT_ONCE = 8
 
 def sync(paths: Iterable[Path]) -> None:
     """Wait until files that are there, and the directories that name them, are on the disk."""
-    files = {path for path in paths if path.exists()}
-    if not files:
-        return
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(_sync, files))
-        list(pool.map(_sync, {place for file in files for place in _directories(file)}))
+    if found := {path for path in paths if path.exists()}:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(_sync, found))
+            list(pool.map(_sync, {place for path in found for place in _directories(path)}))
 
 
 def replace(path: Path, text: str) -> None:
@@ -50,25 +48,40 @@ def _sync(path: Path) -> None:
 
 
 def mend(table: Path) -> list[Path]:
-    """Take back the newest commit of a Delta table, and its checkpoint, if they are torn.
+    """Take back the newest commits of a Delta table, and its checkpoint, if they are torn.
 
-    Neither was promised to anybody: what has been synced is whole.
+    None was promised to anybody: what has been synced is whole.
     """
     log = table / "_delta_log"
-    torn = [path for path in _newest(log) if not _is_readable(path)]
-    if any(path.suffix == ".parquet" for path in torn):
+    entries, checkpoints = _numbered(log, ".json"), _numbered(log, ".checkpoint.parquet")
+    torn = [path for path in checkpoints if not _is_readable(path)]
+    if torn:
         torn.append(log / "_last_checkpoint")
+    recent = entries[-_UNSYNCED:]
+    whole_log = recent == entries and not checkpoints
+    torn += _from_first_torn(recent, 0 if whole_log or not recent else int(recent[0].stem))
     for path in torn:
         path.unlink(missing_ok=True)
-    sync([log / "."] if torn else [])
+    sync([log] if torn else [])
     return torn
 
 
-def _newest(log: Path) -> Iterator[Path]:
-    """The newest entry of a log and its newest checkpoint."""
-    for pattern in ("*.json", "*.checkpoint.parquet"):
-        found = sorted(path for path in log.glob(pattern) if path.name.split(".")[0].isdigit())
-        yield from found[-1:]
+_UNSYNCED = 16
+"""So many commits of a table are synced together, at the very most."""
+
+
+def _numbered(log: Path, kind: str) -> list[Path]:
+    """The files of a log that are about a version, the oldest first."""
+    found = (path for path in log.glob(f"*{kind}") if path.name.removesuffix(kind).isdigit())
+    return sorted(found)
+
+
+def _from_first_torn(entries: list[Path], first: int) -> list[Path]:
+    """What follows a commit that is torn or gone is no part of the table either."""
+    for at, entry in enumerate(entries):
+        if int(entry.stem) != first + at or not _is_readable(entry):
+            return entries[at:]
+    return []
 
 
 def _is_readable(path: Path) -> bool:

@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from jobs.engine.contract import check
 from jobs.engine.executors import Executor
 from jobs.engine.hooks import run_hook
 from jobs.engine.ingest import ALWAYS, Ingest, Intake, summarise, take_in
+from jobs.engine.inventory import check, check_sink
 from jobs.engine.lower import Operator, Output, Program, Proof, lower
 from jobs.engine.migration import Migration
 from jobs.engine.migrator import Migrator
@@ -279,6 +279,8 @@ class Engine:
         store, files = self.store, None
         if not store.exists(table):
             self._create(relation, table, mark=mark)
+        elif not mark and table not in self.progress.tables:
+            check_sink(store, table, self.executor.schema(relation))
         if batch.fresh or store.last_batch(table) < batch.number:
             self._step(f"write:{table}")
             files = self.executor.write(relation, store, table, batch.number if mark else None)

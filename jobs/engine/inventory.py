@@ -4,7 +4,9 @@ A table that was deleted, put back from an older copy, or written by another cop
 would cost results without a word: batches would count as written already, or states lack rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
 
 from jobs.engine.progress import Noted, Progress
 from jobs.engine.states import STATE
@@ -12,7 +14,7 @@ from jobs.engine.store import Store
 from jobs.errors import RefusedError
 
 
-class ContractError(RefusedError):
+class InventoryError(RefusedError):
     """A table holds less than the job has noted, or more."""
 
 
@@ -34,7 +36,7 @@ def _is_here(store: Store, table: str, noted: Noted) -> bool:
 def _check_newest(store: Store, table: str, done: int) -> None:
     newest = store.last_batch(table)
     if newest > done + 1:
-        raise ContractError(
+        raise InventoryError(
             f"{store.where(table)} has batch {newest} already, and the storage says that batch "
             f"{done} was the last: the storage is older than this table, or another copy of it "
             "writes there; restore both as of one time, or give the job a new storage"
@@ -63,8 +65,32 @@ def _check_state(store: Store, table: str, noted: Noted) -> None:
         raise _lost(store.where(table), f"has lost or damaged files: {first}{others}")
 
 
-def _lost(where: str, what: str) -> ContractError:
-    return ContractError(
+def check_sink(store: Store, table: str, made: pa.Schema) -> None:
+    """Refuse to add results to a table of others that has other columns."""
+    there, results = _columns(store.schema(table)), _columns(made)
+    if there != results:
+        raise InventoryError(
+            f"{store.where(table)} is there already, with the columns {_listed(there)}; "
+            f"these results have {_listed(results)}: give the query another sink"
+        )
+
+
+def _columns(schema: pa.Schema) -> dict[str, str]:
+    """The type of each column; of decimals the scale, as each engine widens in its own way."""
+    return {
+        field.name: f"decimal of scale {field.type.scale}"
+        if pa.types.is_decimal(field.type)
+        else str(field.type)
+        for field in schema
+    }
+
+
+def _listed(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns.items())
+
+
+def _lost(where: str, what: str) -> InventoryError:
+    return InventoryError(
         f"{where} {what}: restore it, together with the whole storage as of one time, or give the "
         "job a new storage"
     )
