@@ -44,6 +44,8 @@ class Stream:
     directory: str
     at_once: int
     """How many files a batch takes at most."""
+    options: tuple[tuple[str, str | bool], ...] = ()
+    """How its text files are written."""
 
     @property
     def schema(self) -> str:

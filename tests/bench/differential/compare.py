@@ -40,14 +40,13 @@ def differences(case: Case, wanted: Wanted, got: Found) -> list[str]:
         late = plain(got.late.get(stream.name), width)
         said += _rows(f"late row of {stream.name}", account.late, late)
         rejected = plain(got.rejected.get(stream.name), width)
-        broken = [row for row in account.rejected if isinstance(row, Broken)]
         whole = [row for row in account.rejected if not isinstance(row, Broken)]
         if len(rejected) != len(account.rejected):
             said.append(
                 f"{len(rejected)} rows of {stream.name} rejected, not {len(account.rejected)}"
             )
-        elif not broken:
-            said += _rows(f"rejected row of {stream.name}", whole, rejected)
+        missing, _ = _apart(whole, rejected)
+        said += [f"missing rejected row of {stream.name}: {row}" for row in missing]
     return said
 
 

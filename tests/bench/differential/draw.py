@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from tests.bench.differential import queries
+from tests.bench.differential import queries, writers
 from tests.bench.differential.case import Case, File, Query, Row, Stream
+from tests.bench.differential.texts import SEPARATORS, spoiled
 from tests.bench.differential.values import COLUMNS, STREAMS, TYPES, maker, some
-from tests.bench.differential.writers import WRITERS, breaks, can_hold, spoiled
 
 CLOCK = 1_790_000_000_000_000
 """When all batches begin: September 2026."""
@@ -70,7 +70,7 @@ def _pace(r: Random) -> Pace:
 def _stream(r: Random, name: str, pace: Pace, formats: Sequence[str]) -> Stream:
     form = r.choice(formats)
     names = some(r, COLUMNS, r.randrange(2, 7))
-    types = [r.choice([t for t in TYPES if can_hold(form, t)]) for _ in names]
+    types = [r.choice([t for t in TYPES if writers.can_hold(form, t)]) for _ in names]
     time = r.randrange(len(names))
     types[time] = "TIMESTAMP"
     return Stream(
@@ -82,26 +82,35 @@ def _stream(r: Random, name: str, pace: Pace, formats: Sequence[str]) -> Stream:
         format=form,
         directory=f"{r.choice(DIRECTORIES)}/{name}" if r.random() < 0.5 else name,
         at_once=r.choice([1, 1, 2, 3]),
+        options=_options(r) if form == "csv" else (),
     )
+
+
+def _options(r: Random) -> tuple[tuple[str, str | bool], ...]:
+    header, separator = r.random() < 0.5, r.choice(SEPARATORS)
+    return (("header", header), *([("sep", separator)] if separator != "," else []))
 
 
 def _files(r: Random, stream: Stream, pace: Pace, inputs: int) -> Iterator[File]:
     rows = list(_rows(r, stream, pace, r.randrange(ROWS[inputs] + 1)))
     count = pace.batches * stream.at_once - r.randrange(stream.at_once)
-    numbers = r.sample(range(1000), count)
-    mishaps = r.choice([0, 0, 0.05]) if breaks(stream.format) else 0
+    numbers, mishaps = r.sample(range(1000), count), r.choice([0, 0, 0.05])
     for at, number in enumerate(sorted(numbers)):
         share = [row for where, row in rows if where * count // pace.batches == at]
-        lines = [spoiled(r, stream, row) if r.random() < mishaps else row for row in share]
-        writer = r.choice(list(WRITERS[stream.format]))
-        yield File(
-            stream.name, f"{number:03}{r.choice(NAMES)}.{stream.format}", writer, tuple(lines)
-        )
+        writer = r.choice(writers.names(stream))
+        risk = mishaps if writers.breaks(stream, writer) else 0
+        packed = ".gz" if stream.format != "parquet" and r.random() < 0.1 else ""
+        name = f"{number:03}{r.choice(NAMES)}.{stream.format}{packed}"
+        lines = [
+            spoiled(r, stream, row) if r.random() < risk else writers.told(stream, writer, row)
+            for row in share
+        ]
+        yield File(stream.name, name, writer, tuple(lines))
 
 
 def _rows(r: Random, stream: Stream, pace: Pace, count: int) -> Iterator[tuple[float, Row]]:
     """Rows and when they arrive, in batches; some out of order, at the edge, or without a time."""
-    makers = [maker(r, kind, lines=stream.format != "csv") for _, kind in stream.columns]
+    makers = [maker(r, kind) for _, kind in stream.columns]
     disorder, mishaps = r.randrange(10), r.choice([0, 0, 0.1])
     for _ in range(count):
         arrives = r.random() * pace.batches
@@ -112,8 +121,9 @@ def _rows(r: Random, stream: Stream, pace: Pace, count: int) -> Iterator[tuple[f
         if r.random() < 0.2:
             time += r.choice([-1, 1])
         if r.random() < mishaps:
-            far = [2**62, CLOCK + stream.ahead, CLOCK + stream.ahead + 1, 253_402_300_799_999_999]
-            time = r.choice([None, *far, -62_135_596_800_000_000])
+            far = [CLOCK + stream.ahead, CLOCK + stream.ahead + 1, 253_402_300_799_999_999]
+            beyond = [2**62, -(2**62), -(2**63), 2**63 - 1] if stream.format == "parquet" else []
+            time = r.choice([None, *far, *beyond, -62_135_596_800_000_000])
         values = [make(r) for make in makers]
         values[stream.at] = time
         yield arrives, tuple(values)

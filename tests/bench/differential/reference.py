@@ -48,6 +48,10 @@ def evaluate(term: Term, known: Known) -> Value:
 # --- what is taken in ----------------------------------------------------------------------------
 
 
+OLDEST, NEWEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The first and the last microsecond of the years 1 to 9999: other times are no times."""
+
+
 @dataclass
 class Account:
     """Where every row of a stream belongs."""
@@ -61,7 +65,11 @@ class Account:
         """Sort a row of a batch that began at that time with that watermark."""
         time = None if isinstance(row, Broken) else row[stream.at]
         if isinstance(row, Broken) or not isinstance(time, int) or time > clock + stream.ahead:
-            self.rejected.append(row)
+            told = time is None or (isinstance(time, int) and OLDEST <= time <= NEWEST)
+            self.rejected.append(row if told else Broken(str(row)))
+            return
+        if time < OLDEST:
+            self.rejected.append(Broken(str(row)))
             return
         self.newest = time if self.newest is None else max(time, self.newest)
         late = watermark is not None and time < watermark

@@ -60,7 +60,8 @@ def _stream(stream: Stream) -> dict[str, Any]:
     return {
         "source": "files", "format": stream.format, "path": stream.directory,
         "schema": stream.schema, "event_time": stream.time, "lateness": length(stream.lateness),
-        "ahead": length(stream.ahead), "options": {"maxFilesPerTrigger": stream.at_once},
+        "ahead": length(stream.ahead),
+        "options": {"maxFilesPerTrigger": stream.at_once} | dict(stream.options),
     }  # fmt: skip
 
 

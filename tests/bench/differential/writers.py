@@ -1,5 +1,6 @@
 """Files as other programs write them."""
 
+import gzip
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,10 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.bench.differential.case import Broken, Case, Row, Stream
+from tests.bench.differential import texts
+from tests.bench.differential.case import Case, File, Row, Stream
 from tests.bench.differential.functions import digits, kind_of
 
-Writer = Callable[[Path, Stream, Sequence[Row | Broken], Random], None]
+Writer = Callable[[Path, Stream, Sequence[Any], Random], None]
 
 ARROW = {
     "BOOLEAN": pa.bool_(), "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(),
@@ -51,8 +53,11 @@ def write(case: Case, root: Path) -> None:
         directory.mkdir(parents=True)
         for at, file in enumerate(f for f in case.files if f.stream == stream.name):
             path = directory / file.name
-            writer = WRITERS[stream.format][file.writer]
-            writer(path, stream, file.rows, Random(f"{case.seed} {file.name}"))
+            r = Random(f"{case.seed} {file.name}")
+            if stream.format == "parquet":
+                WRITERS[file.writer](path, stream, file.rows, r)
+            else:
+                _text(path, stream, file, r)
             os.utime(path, (1_700_000_000 + at, 1_700_000_000 + at))
 
 
@@ -101,21 +106,41 @@ def _large(path: Path, stream: Stream, rows: Sequence[Any], r: Random) -> None:
     pq.write_table(made.cast(pa.schema(fields)), path, version=r.choice(["2.4", "2.6"]))
 
 
-WRITERS: dict[str, dict[str, Writer]] = {
-    "parquet": {"pyarrow": _pyarrow, "zoned": _zoned, "pandas": _pandas, "large": _large},
+WRITERS: dict[str, Writer] = {
+    "pyarrow": _pyarrow,
+    "zoned": _zoned,
+    "pandas": _pandas,
+    "large": _large,
 }
+"""Of Parquet."""
+
+
+def _text(path: Path, stream: Stream, file: File, r: Random) -> None:
+    made = texts.WRITERS[stream.format][file.writer].write(stream, file.rows, r).encode()
+    path.write_bytes(gzip.compress(made) if path.suffix == ".gz" else made)
+
+
+def names(stream: Stream) -> list[str]:
+    """Who may write a stream's files."""
+    if stream.format == "parquet":
+        return list(WRITERS)
+    return [name for name, one in texts.WRITERS[stream.format].items() if one.fits(stream)]
+
+
+def told(stream: Stream, writer: str, row: Row) -> Row:
+    """A row as it can be read again."""
+    if stream.format == "parquet":
+        return row
+    one = texts.WRITERS[stream.format][writer]
+    kinds = [kind for _, kind in stream.columns]
+    return tuple(one.told(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
 def can_hold(form: str, type_: str) -> bool:
     """Whether files of that format have values of that type."""
-    return form == "parquet" or type_ != "BINARY"
+    return form != "csv" or type_ != "BINARY"
 
 
-def breaks(form: str) -> bool:
+def breaks(stream: Stream, writer: str) -> bool:
     """Whether a single row of such a file can be broken."""
-    return form != "parquet"
-
-
-def spoiled(r: Random, stream: Stream, row: Row) -> Broken:
-    """A line that is no tuple."""
-    raise NotImplementedError
+    return stream.format != "parquet" and writer != "pandas"
