@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from jobs import streaming
+from jobs import specs, streaming
 from jobs.engine.store import MemoryStore
 from jobs.errors import InputError
 from jobs.verify import judge
@@ -19,8 +19,9 @@ from tests.bench.differential.case import Broken, Case
 from tests.bench.differential.compare import Wanted, differences
 from tests.bench.differential.draw import CLOCK, draw
 from tests.bench.differential.reference import accounts, results
-from tests.bench.differential.run import carry_out, found, loaded, prepared
+from tests.bench.differential.run import carry_out, found, job_file
 from tests.bench.differential.shrink import shrink
+from tests.bench.differential.writers import write
 
 SHARES = {"duckdb": 1, "spark-duckdb": 5, "verify": 5, "spark": 20, "run": 100}
 """Every how many seeds each has its turn: what needs Spark takes seconds.
@@ -95,10 +96,12 @@ def _compared(case: Case, engines: Sequence[str]) -> tuple[dict[str, list[str]],
     expected, wrong = results(case, wanted), {}
     with TemporaryDirectory(prefix="differential-") as directory:
         root = Path(directory)
-        prepared(case, root)
+        write(case, root)
         for engine in engines:
             try:
                 said = list(_said(case, root, engine, Wanted(wanted, expected)))
+            except InputError:
+                raise
             except Exception as error:  # noqa: BLE001  # whatever it is, it is a finding
                 said = [f"{type(error).__name__}: {error}"]
             if said:
@@ -130,7 +133,7 @@ def _spark() -> Any:
 def _verified(case: Case, root: Path) -> Iterator[str]:
     """What `verify` says of the tables that spark-duckdb has left."""
     if case.count:
-        for verdict in judge(loaded(case, root, "spark-duckdb")).verdicts:
+        for verdict in judge(specs.load(job_file(case, root, "spark-duckdb"))).verdicts:
             if not verdict.right:
                 yield f"verify: {verdict}; {verdict.reason}"
 
@@ -140,7 +143,7 @@ def _run(case: Case, root: Path, wanted: Wanted) -> Iterator[str]:
     if not case.count or not _timeless(case):
         return
     engine = ("spark", "spark-duckdb", "duckdb")[case.seed // SHARES["run"] % 3]
-    job = loaded(case, root, engine, name="run")
+    job = specs.load(job_file(case, root, engine, "run"))
     for command in (
         ["run", str(job.file), "--until-caught-up"],
         ["verify", str(job.file), "--json"],

@@ -28,7 +28,6 @@ from jobs.engine.sources.files import FilesSource
 from jobs.engine.store import Store
 from tests.bench.differential.case import Case, Stream
 from tests.bench.differential.terms import length
-from tests.bench.differential.writers import write
 from tests.jobs.engine.inline import Inline
 
 
@@ -41,7 +40,7 @@ class Found:
     rejected: Mapping[str, pa.Table]
 
 
-def job_file(case: Case, root: Path, engine: str = "duckdb", name: str = "") -> Path:
+def job_file(case: Case, root: Path, engine: str, name: str = "") -> Path:
     """The case as a user would write it down."""
     content = {
         "job": "differential",
@@ -115,24 +114,11 @@ def _engine(name: str, case: Case, spark: Any) -> Iterator[tuple[Executor, Read]
         yield SparkExecutor(spark), partial(FilesSource.frame_of, spark=spark)
 
 
-def prepared(case: Case, root: Path) -> specs.Job:
-    """The case's files, and its job as read from its file."""
-    write(case, root)
-    return loaded(case, root)
-
-
-def loaded(case: Case, root: Path, engine: str = "duckdb", name: str = "") -> specs.Job:
-    """The job, everything that is lazy about it read."""
-    job = specs.load(job_file(case, root, engine, name))
-    job.check()
-    return job
-
-
 def carry_out(
     case: Case, root: Path, engine: str, store: Store | None = None, spark: Any = None
 ) -> Found:
     """Run a case whose files are there, by default over tables on the disk."""
-    job = loaded(case, root, engine)
+    job = specs.load(job_file(case, root, engine))
     checkpoint(case, root, job)
     inlets = streaming.streams(job)
     noted = layout.local(job.storage) / "control" / DEFINITIONS

@@ -56,7 +56,7 @@ def text(value: Value, kind: str, r: Random) -> str:
         case "TIMESTAMP":
             assert isinstance(value, int)
             return moment(value, r)
-    return f"{value!s}"
+    return value if isinstance(value, str) else repr(value)
 
 
 def moment(micros: int, r: Random) -> str:
