@@ -14,6 +14,7 @@ from sqlglot import exp, parse_one
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.filed import quoted
 from jobs.engine.executors.segments import FEW, Segments
+from jobs.engine.executors.spilled import spilled
 from jobs.engine.store import BATCH, File, Store, put_partitions
 
 _SETTINGS = """
@@ -33,7 +34,7 @@ _PARAMETER = re.compile(r"\$(\w+)")
 
 def connect() -> duckdb.DuckDBPyConnection:
     """A database in memory in which the engine's statements mean what they say."""
-    made = duckdb.connect()
+    made = duckdb.connect(config={"temp_directory": spilled()})
     made.execute(_SETTINGS)
     return made
 
