@@ -17,6 +17,12 @@ from optimizer.window import MICROSECONDS
 ALWAYS = -(2**62)
 """Before every event time."""
 
+FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The event times that count: from the year 1 to the year 9999, as Spark has them in microseconds.
+
+What is computed from them, such as the end of a window, then never leaves a BIGINT.
+"""
+
 REASON, ROW, WATERMARK = "@reason", "@row", "@watermark"
 """Columns of rows set aside: why, the text they were read from, and what they came too late for."""
 
@@ -66,8 +72,8 @@ def _fine(row: Mapping[str, int], ingest: Ingest, before: Progress, decision: De
     return row["fitting"] == row["total"] and (
         row["total"] == 0
         or (
-            row["oldest"] >= _or_always(before.watermark)
-            and row["newest"] <= decision.clock + ingest.ahead
+            row["oldest"] >= max(_or_always(before.watermark), FIRST)
+            and row["newest"] <= _latest(ingest, decision)
         )
     )
 
@@ -85,7 +91,7 @@ def _count(
             f"count(CASE WHEN {fits} THEN 1 END) AS fitting, "
             f"max(CASE WHEN {fits} THEN {_time(ingest)} END) AS newest FROM `raw_{name}`"
         )
-    latest = {f"latest_{name}": decision.clock + i.ahead for name, i in ingests.items()}
+    latest = {f"latest_{name}": _latest(i, decision) for name, i in ingests.items()}
     watermark = _or_always(before.watermark)
     executor.run("summary", parse(" UNION ALL ".join(parts)), {"watermark": watermark, **latest})
     return {row["stream"]: row for row in executor.rows("summary").to_pylist()}
@@ -112,7 +118,7 @@ def take_in(
     fits, late = _fits(ingest), _late(ingest)
     parameters = {
         "watermark": _or_always(watermark),
-        f"latest_{name}": decision.clock + ingest.ahead,
+        f"latest_{name}": _latest(ingest, decision),
     }
     source = f"FROM `raw_{name}` WHERE"
     if not flow.late and not flow.rejected:
@@ -131,6 +137,7 @@ def take_in(
         time = f"`{ingest.stream.event_time}`"
         reason = (
             f"coalesce({quote(REASON)}, CASE WHEN {time} IS NULL THEN 'no event time' "
+            f"WHEN {_in_range(ingest)} IS NOT TRUE THEN 'event time out of range' "
             f"ELSE 'event time too far in the future' END) AS {quote(REASON)}, {quote(ROW)}"
         )
         statement = f"SELECT {columns}, {reason} {source} NOT ({fits})"
@@ -143,8 +150,17 @@ def _time(ingest: Ingest) -> str:
 
 
 def _fits(ingest: Ingest) -> str:
-    time = _time(ingest)
-    return f"({quote(REASON)} IS NULL AND coalesce({time} <= :latest_{ingest.stream.name}, FALSE))"
+    early = f"{_time(ingest)} <= :latest_{ingest.stream.name}"
+    in_time = f"coalesce({_in_range(ingest)} AND {early}, FALSE)"
+    return f"({quote(REASON)} IS NULL AND {in_time})"
+
+
+def _in_range(ingest: Ingest) -> str:
+    return f"({_time(ingest)} BETWEEN {FIRST} AND {LAST})"
+
+
+def _latest(ingest: Ingest, decision: Decision) -> int:
+    return min(decision.clock + ingest.ahead, LAST)
 
 
 def _late(ingest: Ingest) -> str:

@@ -1,9 +1,9 @@
 """Which tuples counted: the documented rule, applied again to all that was taken.
 
-A tuple without event time, or too far in the future for when its batch began, is rejected; one
-older than the watermark that the batches before it had left is late.  The watermark follows from
-the tuples themselves.  What the job set aside is compared with that, and believed in nothing but
-lines that may be read in more than one way.
+A tuple without event time, of another time than the years 1 to 9999, or too far in the future for
+when its batch began, is rejected; one older than the watermark that the batches before it had left
+is late.  The watermark follows from the tuples themselves.  What the job set aside is
+compared with that, and believed in nothing but lines that may be read in more than one way.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +24,8 @@ from optimizer.query import Stream
 
 WATERMARK, FATE, LATEST = "@watermark", "@fate", "@latest"
 TAKEN, LATE, REJECTED = "taken", "late", "rejected"
+YEAR_1, YEAR_9999 = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The first and the last microsecond that an event time may have."""
 
 
 def quoted(name: str) -> str:
@@ -180,7 +182,8 @@ def _judge(connection: duckdb.DuckDBPyConnection, past: Past, *, believed: bool)
         connection.execute(
             f"CREATE TABLE {relation('judged', name)} AS SELECT r.*, m.{mark}, "
             f"CASE WHEN NOT {quoted(FITS)} OR {time} IS NULL OR {time} > {quoted(LATEST)} "
-            f"THEN '{REJECTED}' WHEN {time} < m.{mark} THEN '{LATE}' ELSE '{TAKEN}' END "
+            f"OR {time} < {YEAR_1} THEN '{REJECTED}' "
+            f"WHEN {time} < m.{mark} THEN '{LATE}' ELSE '{TAKEN}' END "
             f"AS {quoted(FATE)} FROM {relation('begun', name)} AS r "
             f'JOIN "@marks" AS m USING ({quoted(BATCH)})'
         ).fetchall()
@@ -196,7 +199,10 @@ def _judge(connection: duckdb.DuckDBPyConnection, past: Past, *, believed: bool)
 def _begin(connection: duckdb.DuckDBPyConnection, past: Past, name: str) -> None:
     """The rows, each with the latest event time that its batch took."""
     latest = [
-        (batch.number, batch.clock + stretch.job.streams[name].ahead // MICROSECOND)
+        (
+            batch.number,
+            min(batch.clock + stretch.job.streams[name].ahead // MICROSECOND, YEAR_9999),
+        )
         for stretch in past.stretches
         for batch in past.batches[stretch.first : stretch.last + 1]
     ]
@@ -248,7 +254,7 @@ def _news(connection: duckdb.DuckDBPyConnection, name: str) -> dict[int, int | N
     time = quoted(TIME)
     rows = connection.execute(
         f"SELECT {quoted(BATCH)}, max(CASE WHEN {quoted(FITS)} AND {time} <= {quoted(LATEST)} "
-        f"THEN {time} END) FROM {relation('begun', name)} GROUP BY 1"
+        f"AND {time} >= {YEAR_1} THEN {time} END) FROM {relation('begun', name)} GROUP BY 1"
     ).fetchall()
     return dict(rows)
 

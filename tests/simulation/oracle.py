@@ -25,6 +25,10 @@ Bag = Counter[tuple[object, ...]]
 # --- what is taken in ----------------------------------------------------------------------------
 
 
+YEAR_1, YEAR_9999 = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The first and the last microsecond that an event time may have."""
+
+
 @dataclass
 class Account:
     """Where every row of a stream belongs."""
@@ -46,6 +50,8 @@ class Account:
                 self.rejected[(*row.values, row.reason, row.reason)] += 1
             elif time is None:
                 self.rejected[(*row.values, "no event time", None)] += 1
+            elif not YEAR_1 <= time <= YEAR_9999:
+                self.rejected[(*row.values, "event time out of range", None)] += 1
             elif time > clock + ingest.ahead:
                 why = "event time too far in the future"
                 self.rejected[(*row.values, why, None)] += 1
