@@ -33,7 +33,7 @@ Before = Annotated[
 After = Annotated[str, typer.Option(help="Run this after the end.", metavar="CMD")]
 Reason = Annotated[str, typer.Option(help="Why, for those who read it later.", metavar="TEXT")]
 Workload = Annotated[
-    Path | None, typer.Option(help="Rates and selectivities; otherwise as the job's tables show.")
+    Path | None, typer.Option(help="Rates and selectivities; otherwise the job's statistics.")
 ]
 Svg = Annotated[Path | None, typer.Option(help="Draw what changes into this file.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would happen.")]

@@ -20,7 +20,7 @@ from jobs.migrations import Record, Watched, records
 from jobs.specs import Job
 from jobs.tracking.account import account
 from jobs.tracking.costs import register
-from jobs.tracking.outcome import outcome, settled
+from jobs.tracking.outcome import Outcome, outcome, settled
 
 if TYPE_CHECKING:
     from jobs.tracking.mlflow_log import Log
@@ -129,13 +129,13 @@ def _tell(  # what a decision has to do with
         run = mlflow.write(account(job, decision), decision.at // 1000)
     complete = record is None or settled(watched, record)
     if record is not None and record.ended:
-        figures = outcome(job, watched, record, decision)
-        mlflow.add(run, figures, _became(record))
+        came = outcome(job, watched, record, decision)
+        mlflow.add(run, came.figures, _became(record, came))
     ledger.note(decision.id, run, complete=complete and decision.approval != "waits")
     return mlflow.page(run)
 
 
-def _became(record: Record) -> dict[str, str]:
+def _became(record: Record, came: Outcome) -> dict[str, str]:
     """Of the migration that the decision asked for."""
     last = record.events[-1]
     return {
@@ -143,4 +143,5 @@ def _became(record: Record) -> dict[str, str]:
         "migration.phase": record.phase,
         "migration.batch": str(last.batch),
         "migration.strategy": record.request.strategy,
+        **({"measured": str(came.gain)} if came.gain else {}),
     }

@@ -1,7 +1,7 @@
 """What a migration came to, measured: its length, how long nothing came out, what it gained."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
+from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.deciding.decisions import Decision
@@ -10,9 +10,7 @@ from jobs.engine.progress import PROGRESS
 from jobs.migrations import Record, Watched
 from jobs.specs import Job
 from jobs.status import SECOND
-
-BATCHES = 10
-"""So many before and after it are compared."""
+from jobs.tracking.gain import BATCHES, WARMING, Gain, gain
 
 LENGTHS = {"moving-state": "T_MS", "parallel-track": "T_PT", "background": "T_BG"}
 """What the length of a migration is called, by its strategy."""
@@ -21,25 +19,33 @@ STOPS = "moving-state"
 """All of it happens at one boundary: it lasts as long as nothing comes out."""
 
 
-def outcome(job: Job, watched: Watched, record: Record, decision: Decision) -> dict[str, float]:
-    """Its figures; of one that was not carried out there are none."""
+@dataclass(frozen=True)
+class Outcome:
+    """Its figures, and what they rest on; of one that was not carried out there are none."""
+
+    figures: Mapping[str, float] = field(default_factory=dict)
+    gain: Gain | None = None
+
+
+def outcome(job: Job, watched: Watched, record: Record, decision: Decision) -> Outcome:
+    """What is known of a migration by now."""
     if record.phase != "done":
-        return {}
+        return Outcome()
     done, began = record.event("done"), record.events[0]
     first = next((e for e in record.events if e.phase == "building"), began)
     found = History(watched.store, PROGRESS).between(
-        first.batch - BATCHES, done.batch + BATCHES - 1
+        first.batch - BATCHES, done.batch + WARMING + BATCHES - 1
     )
-    before = [batch for batch in found if batch["batch"] < first.batch]
-    after = [batch for batch in found if batch["batch"] >= done.batch]
+    gained = gain(found, first.batch, done.batch)
     silence = _silence(found, first.batch, done.batch, job.trigger.total_seconds())
     strategy = record.request.strategy
-    return {
+    figures = {
         "migration_seconds": (done.at - record.request.at) / SECOND,
         LENGTHS[strategy]: silence if strategy == STOPS else (done.at - first.at) / SECOND,
         "silence_seconds": silence,
-        **_gain(before, after, decision),
+        **(gained.figures(job.query(decision.query), decision) if gained else {}),
     }
+    return Outcome(figures, gained)
 
 
 def settled(watched: Watched, record: Record) -> bool:
@@ -48,7 +54,8 @@ def settled(watched: Watched, record: Record) -> bool:
         return False
     if record.phase != "done":
         return True
-    return History(watched.store, PROGRESS).last >= record.event("done").batch + BATCHES - 1
+    looked = record.event("done").batch + WARMING + BATCHES
+    return History(watched.store, PROGRESS).last + 1 >= looked
 
 
 def _silence(batches: Sequence[Mapping[str, Any]], first: int, last: int, usual: float) -> float:
@@ -65,29 +72,3 @@ def gaps(batches: Iterable[Mapping[str, Any]]) -> dict[int, float]:
         for number, time in times.items()
         if number - 1 in times
     }
-
-
-def _gain(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], decision: Decision
-) -> dict[str, float]:
-    """What a tuple costs before and after: rates may have changed meanwhile, plans did."""
-    old, new = _cost(before), _cost(after)
-    if old is None or new is None:
-        return {}
-    gain, predicted = 1 - new / old, decision.gain
-    return {
-        "measured_ms_per_1000_before": 1000 * old,
-        "measured_ms_per_1000_after": 1000 * new,
-        "measured_gain": gain,
-        "prediction_error": predicted - gain,
-    }
-
-
-def _cost(batches: Sequence[Mapping[str, Any]]) -> float | None:
-    """Milliseconds of the joins' work for each tuple taken in, on average."""
-    found = [
-        sum(work["ms"] for work in batch["operators"].values()) / rows
-        for batch in batches
-        if (rows := sum(flow["rows"] for flow in batch["streams"].values()))
-    ]
-    return fmean(found) if found else None
