@@ -102,3 +102,19 @@ def test_what_spark_noted_too_early_is_put_back(
             names = {path.name for path in (checkpoint / kind).iterdir()}
             expected = {name for b in range(count) for name in (str(b), f".{b}.crc")}
             assert names == expected
+
+
+@pytest.mark.parametrize("torn", ["commits/2", "offsets/3", "sources/0/3"])
+@pytest.mark.parametrize("left", [b"", b"v1\n\0\0\0"])
+def test_what_a_power_cut_has_torn_is_taken_back(tmp_path: Path, torn: str, left: bytes):
+    """Batch 2 is done, and batch 3 was planned."""
+    checkpoint = tmp_path / "checkpoint"
+    whole = [*(f"{kind}/{n}" for kind in ("offsets", "sources/0") for n in range(4))]
+    whole += [f"commits/{n}" for n in range(3)]
+    for name in whole:
+        (checkpoint / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkpoint / name).write_bytes(b"v1\n{}")
+    (checkpoint / torn).write_bytes(left)
+    put_back(checkpoint, 2)
+    found = {str(p.relative_to(checkpoint)) for p in checkpoint.glob("**/*") if p.is_file()}
+    assert found == set(whole) - {torn, "offsets/3"}
