@@ -17,7 +17,7 @@ from jobs.documents import check, read
 from jobs.engine.layout import JobStore
 from jobs.engine.lease import holder
 from jobs.engine.progress import DECISIONS, Decision, latest
-from jobs.engine.requests import FINAL, MIGRATE, Event, Request, asked, told
+from jobs.engine.requests import FINAL, MIGRATE, UNREADABLE, Event, Request, asked, told
 from jobs.errors import InputError, RefusedError
 from jobs.status import SECOND, KnownJob, moment, notation, recent
 from jobs.words import unknown
@@ -84,7 +84,7 @@ def records(store: JobStore) -> list[Record]:
             tuple((r, answers.get(r.id)) for r in requests if r.target == one.id),
         )
         for one in requests
-        if one.kind == MIGRATE
+        if one.kind in (MIGRATE, UNREADABLE)
     ]
 
 
@@ -196,7 +196,7 @@ class Watched:
         before, new = self._before[known], record.request.plan
         return {
             "from": notation(before) if before else None,
-            "to": notation(new) if new else None,
+            "to": _wished(new) if new else None,
         }
 
     def _progress(self, record: Record) -> dict[str, Any]:
@@ -219,6 +219,14 @@ class Watched:
             "progress": round(done, 3),
             "eta_seconds": remaining(points) if self.running and record.phase != "ready" else None,
         }
+
+
+def _wished(plan: Mapping[str, Any]) -> str:
+    """The notation of a plan that anybody may have written down."""
+    try:
+        return notation(plan.get("root", plan))
+    except (LookupError, TypeError, AttributeError, RecursionError):
+        return "what is no plan"
 
 
 def share(migration: Mapping[str, Any], figures: Mapping[str, Any], batch: int) -> float:

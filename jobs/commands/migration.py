@@ -230,7 +230,8 @@ def _show(found: dict[str, Any]) -> None:
     asked += f" by {found['by']}" if found["by"] else ""
     show.out.print(Text.assemble((found["id"], "bold"), f"  {asked}"), soft_wrap=True)
     change = f"{found['from']} to {found['to']}" if found["from"] else f"to {found['to']}"
-    show.plain(f"{found['query']}: {change} by {found['strategy']}")
+    if found["to"]:
+        show.plain(f"{found['query']}: {change} by {found['strategy']}")
     if found["reason"]:
         show.plain(f"because: {found['reason']}")
     show.plain(stands(found))

@@ -26,6 +26,7 @@ from jobs.engine.requests import (
     POSTPONE,
     RELEASE,
     REQUESTS,
+    UNREADABLE,
     Event,
     Request,
     asked,
@@ -51,7 +52,7 @@ from optimizer.migration.steps import (
     Wait,
     with_proof,
 )
-from optimizer.plan import Plan, PlanError
+from optimizer.plan import Plan
 from optimizer.plan import to_json as plan_to_json
 
 ENDED = ("done", "aborted")
@@ -110,6 +111,8 @@ class Migrator:
     _known: int = 0
     _ready: bool = False
     _failed: str = ""
+    _unread: str = ""
+    """Why requests cannot be read, as it has been told."""
     _events: list[Event] = field(default_factory=list)
     _pace: Pace = field(init=False)
     _filler: Filler = field(init=False)
@@ -131,7 +134,7 @@ class Migrator:
         kept = still_partial(partial, progress.watermark)
         here = _Boundary(number, self.clock(), progress, plans, kept)
         self._events = []
-        self._read(here)
+        self._hear(here)
         if self.migration is not None and (why := self._overdue(self.migration, here)):
             self._end(self.migration, "aborted", here, why)
         if self.migration is None and not any(event.phase in ENDED for event in self._events):
@@ -210,6 +213,16 @@ class Migrator:
 
     # --- requests --------------------------------------------------------------------------------
 
+    def _hear(self, here: _Boundary) -> None:
+        """Read requests; a table of them that cannot be read, whoever broke it, is no job's end."""
+        try:
+            self._read(here)
+            self._unread = ""
+        except Exception as error:  # noqa: BLE001
+            if self._unread != (why := _told(error)):
+                self._tell(Request(REQUESTS, here.now, UNREADABLE), "refused", here, why)
+            self._unread = why
+
     def _read(self, here: _Boundary) -> None:
         """Answer what has been asked since the last boundary."""
         if not self._ready:
@@ -218,18 +231,21 @@ class Migrator:
         known = len(self.store.files(REQUESTS)) if self.store.exists(REQUESTS) else 0
         if known == self._known:
             return
-        self._known = known
         handled = {id_ for id_, phase in self._phases.items() if phase != "waiting"}
         handled |= {request.id for request in self._waiting}
         running = self.migration.request.id if self.migration else ""
         for request in asked(self.store):
             if request.id not in handled and request.id != running:
+                handled.add(request.id)
                 self._answer(request, here)
             elif request.kind in (POSTPONE, RELEASE):
                 self._hold(request)
+        self._known = known
 
     def _answer(self, request: Request, here: _Boundary) -> None:
-        if request.kind != MIGRATE:
+        if request.kind == UNREADABLE:
+            self._tell(request, "refused", here, request.reason)
+        elif request.kind != MIGRATE:
             self._steer(request, here)
         elif why := self._unfit(request, here):
             self._tell(request, "refused", here, why)
@@ -243,6 +259,8 @@ class Migrator:
 
     def _unfit(self, request: Request, here: _Boundary) -> str | None:
         """Why a request cannot be accepted."""
+        if request.plan is None:
+            return "the request names no plan"
         if request.query not in here.plans:
             return f"the job has no query {request.query}: {', '.join(here.plans)}"
         if request.strategy not in MIGRATIONS:
@@ -316,8 +334,8 @@ class Migrator:
             self._waiting.remove(request)
             try:
                 steps = self._steps(request, here)
-            except (Refused, PlanError) as why:
-                self._tell(request, "refused", here, str(why))
+            except Exception as why:  # noqa: BLE001  # a plan of anybody's, and of any shape
+                self._tell(request, "refused", here, _told(why))
                 continue
             self._tell(request, "building", here)
             self._pace.before(*_said(request, here.progress))

@@ -6,9 +6,10 @@ The job reads them between two batches, and says in `control/migrations` what be
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from json import dumps, loads
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from jobs.engine.rows import read
 from jobs.engine.store import Store
@@ -20,16 +21,20 @@ _REQUESTS = pa.schema([("id", pa.string()), ("at", pa.int64()), ("content", pa.s
 _EVENTS = pa.schema([("batch", pa.int64()), ("content", pa.string())])
 
 MIGRATE, ABORT, POSTPONE, RELEASE = "migrate", "abort", "postpone", "release"
+UNREADABLE = "unreadable"
+"""The kind of a row that says nothing, or nothing that this version knows: it is refused."""
 
 
 @dataclass(frozen=True)
 class Request:
     """A wish; `target` is the migration that all kinds but `migrate` are about."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
     id: str
     at: int
     """When it was made, in microseconds."""
-    kind: str = MIGRATE
+    kind: Literal["migrate", "abort", "postpone", "release", "unreadable"] = MIGRATE
     target: str = ""
     query: str = ""
     plan: Mapping[str, Any] | None = None
@@ -87,11 +92,33 @@ def ask(store: Store, request: Request) -> None:
 
 
 def asked(store: Store) -> list[Request]:
-    """All requests, the oldest first."""
+    """All requests, the oldest first, whatever anybody has written there."""
     if not store.exists(REQUESTS):
         return []
     rows = store.load(REQUESTS).sort_by([("at", "ascending"), ("id", "ascending")]).to_pylist()
-    return [Request(**loads(row["content"])) for row in rows]
+    return [_request(row["id"] or "", row["at"] or 0, row["content"] or "") for row in rows]
+
+
+def _request(id_: str, at: int, content: str) -> Request:
+    """What a row asks for; what cannot be read is a request of its own kind, for this reason."""
+    try:
+        request = _READER.validate_json(content)
+    except ValidationError as error:
+        return Request(id_ or "without an id", at, UNREADABLE, reason=_wrong(error))
+    if request.id != id_:
+        return Request(id_, at, UNREADABLE, reason=f"its id is {request.id!r} elsewhere in its row")
+    return request
+
+
+def _wrong(error: ValidationError) -> str:
+    """What is wrong with a row, field by field."""
+    found = error.errors(include_url=False, include_input=False)
+    fields = (".".join(map(str, one["loc"])) for one in found)
+    said = (f"{field}: {one['msg']}".removeprefix(": ") for field, one in zip(fields, found, strict=True))
+    return "it cannot be read by this version: " + "; ".join(said)
+
+
+_READER = TypeAdapter(Request)
 
 
 def tell(store: Store, events: list[Event], batch: int) -> None:
