@@ -16,6 +16,7 @@ from deltalake.exceptions import CommitFailedError
 
 from jobs.deciding.decisions import DecisionLog
 from jobs.deciding.library import PlanLibrary
+from jobs.engine.damage import whole
 from jobs.engine.layout import local
 from jobs.engine.microbatch import fingerprint
 from jobs.specs import MICROSECOND, Job
@@ -75,7 +76,8 @@ def places(job: Job, now: int) -> Iterator[Place]:
 
 def tidy(place: Place, *, dry_run: bool) -> Tidied:
     """One table: forget, merge, remove."""
-    table = DeltaTable(place.path)
+    with whole(place.path):
+        table = DeltaTable(place.path)
     files = len(table.file_uris())
     try:
         forgotten = _forget(table, place, dry_run=dry_run)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from jobs.documents import check, read
 from jobs.engine.layout import JobStore
 from jobs.engine.lease import holder
+from jobs.engine.paths import local
 from jobs.engine.progress import DECISIONS, Decision, latest
 from jobs.engine.requests import FINAL, MIGRATE, UNREADABLE, Event, Request, asked, told
 from jobs.errors import InputError, RefusedError
@@ -152,7 +153,7 @@ class Watched:
     @classmethod
     def of(cls, file: Path) -> "Watched":
         """The job of a file, of which no more is read than where it keeps its tables."""
-        storage = Path(check(KnownJob, read(file)).storage)
+        storage = local(check(KnownJob, read(file)).storage)
         return cls(storage, JobStore(storage))
 
     @property

@@ -9,15 +9,20 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from json import loads
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from jobs.documents import Location, check, read
 from jobs.engine.checkpoint import Taken, whole_versions
+from jobs.engine.damage import note, whole
 from jobs.engine.lease import holder
 from jobs.engine.origin import origin
+from jobs.engine.paths import local
 from jobs.errors import RefusedError
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 RECENT = 10
 """Over how many batches rates are taken."""
@@ -56,7 +61,7 @@ class KnownJob(_Known):
 def status(file: Path, now: int) -> dict[str, Any]:
     """The job of a file as of its last finished batch; `now` in microseconds."""
     job = check(KnownJob, read(file))
-    storage = Path(job.storage)
+    storage = local(job.storage)
     batches = recent(storage)
     if not batches:
         raise RefusedError(f"job {job.job} has not finished a batch yet; it keeps to {storage}")
@@ -119,14 +124,20 @@ def notation(plan: Mapping[str, Any]) -> str:
 
 def recent(storage: Path) -> list[dict[str, Any]]:
     """The progress of the last batches, the newest first."""
-    from deltalake import DeltaTable, QueryBuilder
+    from deltalake import DeltaTable
+
+    path = storage / "control" / "progress"
+    with whole(path):
+        if not DeltaTable.is_deltatable(str(path)):
+            return []
+        return _newest(DeltaTable(path))
+
+
+def _newest(table: "DeltaTable") -> list[dict[str, Any]]:
+    from deltalake import QueryBuilder
 
     from jobs.engine.paths import files_of
 
-    path = storage / "control" / "progress"
-    if not DeltaTable.is_deltatable(str(path)):
-        return []
-    table = DeltaTable(path)
     newest = [Path(file).as_uri() for file in sorted(files_of(table))[-RECENT:]]
     query = QueryBuilder()
     for number, file in enumerate(newest):
@@ -150,7 +161,7 @@ def _seconds(micros: int) -> float:
 
 def _states(storage: Path, operators: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     path = storage / "control" / "states.json"
-    contents = loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    contents = note(path) if path.exists() else {}
     return [
         {
             "state": key,
@@ -167,9 +178,11 @@ def _rows(path: Path) -> int:
     """How many rows a table has; none if there is no table."""
     from deltalake import DeltaTable
 
-    if not DeltaTable.is_deltatable(str(path)):
-        return 0
-    return sum(DeltaTable(path).get_add_actions(flatten=True).column("num_records").to_pylist())
+    with whole(path):
+        if not DeltaTable.is_deltatable(str(path)):
+            return 0
+        files = DeltaTable(path).get_add_actions(flatten=True)
+        return sum(files.column("num_records").to_pylist())
 
 
 # --- what waits ----------------------------------------------------------------------------------
@@ -205,7 +218,8 @@ def _versions(path: Path, taken: Taken, batch: int) -> dict[str, int] | None:
     from deltalake import DeltaTable
 
     position = taken.position(batch)
-    if not DeltaTable.is_deltatable(str(path)):
-        return None
-    done = -1 if position is None else whole_versions(position)
-    return {"versions": DeltaTable(path).version() - done}
+    with whole(path):
+        if not DeltaTable.is_deltatable(str(path)):
+            return None
+        done = -1 if position is None else whole_versions(position)
+        return {"versions": DeltaTable(path).version() - done}

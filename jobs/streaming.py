@@ -25,6 +25,7 @@ from jobs.definitions import definitions, with_definition
 from jobs.engine import layout
 from jobs.engine.beside import Beside
 from jobs.engine.checkpoint import noted, put_back
+from jobs.engine.damage import note, whole
 from jobs.engine.durability import mend, replace, sync
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
@@ -364,11 +365,11 @@ class _Run:
         """Batch numbers mean something only together with the checkpoint that gave them."""
         if self.known:
             return
-        found = loads((self.checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
-        note = self.notes / "checkpoint.json"
+        found = note(self.checkpoint / "metadata").get("id")
+        known = self.notes / "checkpoint.json"
         if self.engine.progress.batch < 0:
-            replace(note, dumps(found))
-        elif not note.exists() or loads(note.read_text(encoding="utf-8")) != found:
+            replace(known, dumps(found))
+        elif not known.exists() or _text(known) != found:
             raise RefusedError(
                 f"{self.checkpoint} is not the checkpoint with which this job's tables were made: "
                 "restore both, or start with a new storage"
@@ -403,6 +404,11 @@ class _Run:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _text(path: Path) -> Any:
+    with whole(path):
+        return loads(path.read_text(encoding="utf-8"))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from jobs.engine.damage import whole
 from jobs.engine.lease import private
 from jobs.engine.rows import read
 from optimizer.cost.dual import gain
@@ -213,11 +214,12 @@ class DecisionLog:
         """Decisions as they stand; of `count` ids at least."""
         if not DeltaTable.is_deltatable(str(self.path)):
             return []
-        known = QueryBuilder().register("decisions", DeltaTable(self.path))
         limit = "" if count is None else f" LIMIT {3 * count}"
         text = f"SELECT content FROM decisions WHERE {where} ORDER BY at DESC{limit}"
-        contents = pa.table(known.execute(text).read_all()).column("content").to_pylist()
-        found = [Decision.from_json(loads(content)) for content in contents]
+        with whole(self.path):
+            known = QueryBuilder().register("decisions", DeltaTable(self.path))
+            contents = pa.table(known.execute(text).read_all()).column("content").to_pylist()
+            found = [Decision.from_json(loads(content)) for content in contents]
         stands = {one.id: one for one in sorted(found, key=_stands)}
         return sorted(stands.values(), key=lambda one: (one.at, one.id))
 

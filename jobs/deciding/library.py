@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from jobs.engine.damage import whole
 from jobs.engine.lease import private
 from jobs.engine.rows import read
 from optimizer.workload import Workload
@@ -86,10 +87,11 @@ class PlanLibrary:
         """All of them, the last used first."""
         if not DeltaTable.is_deltatable(str(self.path)):
             return []
-        known = QueryBuilder().register("library", DeltaTable(self.path))
-        rows = pa.table(known.execute("SELECT content FROM library").read_all())
-        contents = map(loads, rows.column("content").to_pylist())
-        found = [read(Entry, one, "reoptimize/library", later=True) for one in contents]
+        with whole(self.path):
+            known = QueryBuilder().register("library", DeltaTable(self.path))
+            rows = pa.table(known.execute("SELECT content FROM library").read_all())
+            contents = map(loads, rows.column("content").to_pylist())
+            found = [read(Entry, one, "reoptimize/library", later=True) for one in contents]
         return sorted(found, key=lambda entry: (-entry.used, entry.query, entry.signature))
 
     def find(self, query: str, fingerprint: str, signature: str) -> Entry | None:

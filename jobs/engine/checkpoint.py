@@ -11,6 +11,7 @@ from json import loads
 from pathlib import Path
 from typing import Any
 
+from jobs.engine.damage import whole
 from jobs.engine.paths import of_uri
 
 Position = Mapping[str, Any]
@@ -42,11 +43,12 @@ class Taken:
         log = self.checkpoint / "offsets" / str(batch)
         if batch < 0 or not log.exists():
             return None
-        _version, _metadata, *ends = log.read_text(encoding="utf-8").splitlines()
-        if self.source >= len(ends) or ends[self.source] == "-":
-            return None
-        position: Position = loads(ends[self.source])
-        return position
+        with whole(log):
+            _version, _metadata, *ends = log.read_text(encoding="utf-8").splitlines()
+            if self.source >= len(ends) or ends[self.source] == "-":
+                return None
+            position: Position = loads(ends[self.source])
+            return position
 
     def files(self, batch: int, *, after: int = -1) -> list[Path]:
         """The files of the batches up to that one, or of those after another only."""
@@ -150,6 +152,7 @@ def _file_log(position: Position | None) -> int:
 
 
 def _entries(log: Path) -> list[tuple[int, Path]]:
-    _version, *lines = log.read_text(encoding="utf-8").splitlines()
-    found = map(loads, lines)
-    return [(int(f["batchId"]), of_uri(f["path"])) for f in found]
+    with whole(log):
+        _version, *lines = log.read_text(encoding="utf-8").splitlines()
+        found = map(loads, lines)
+        return [(int(f["batchId"]), of_uri(f["path"])) for f in found]

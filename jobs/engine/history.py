@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from jobs.engine.damage import whole
 from jobs.engine.paths import files_of
 from jobs.engine.store import DeltaStore
 
@@ -66,7 +67,7 @@ def _number(path: str) -> int:
 def _rows(path: str, first: int, last: int) -> dict[int, str]:
     """The rows of some batches, from the parts of a file that may have them."""
     found: dict[int, str] = {}
-    with pq.ParquetFile(path) as file:
+    with whole(Path(path)), pq.ParquetFile(path) as file:
         for number in range(file.num_row_groups):
             bounds = file.metadata.row_group(number).column(0).statistics
             if bounds.max >= first and bounds.min <= last:

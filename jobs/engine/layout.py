@@ -5,16 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.engine.origin import origin
-from jobs.engine.paths import check_table
+from jobs.engine.paths import local
 from jobs.engine.store import DeltaStore
-from jobs.errors import RefusedError
 
-
-def local(path: str) -> Path:
-    """A directory of a job's, which has to be on a local disk for now."""
-    if "://" in path:
-        raise RefusedError(f"{path} is not on a local disk, which is not supported yet")
-    return check_table(Path(path), RefusedError)
+__all__ = ["JobStore", "checkpoint", "local"]
 
 
 @dataclass

@@ -85,5 +85,5 @@ def _holder(path: Path) -> Holder:
     try:
         content = loads(path.read_text(encoding="utf-8"))
         return Holder(content["pid"], content["since"])
-    except (JSONDecodeError, KeyError):
+    except (JSONDecodeError, UnicodeDecodeError, LookupError, TypeError):
         return Holder(0, "just now")

@@ -59,6 +59,7 @@ def begun(storage: Path, streams: Iterable[str], now: int) -> Origin:
     """What the storage says, or what it says from now on."""
     known = origin(storage)
     if known is None:
+        _must_be_new(storage)
         known = Origin(now, tuple(streams), uuid4().hex)
         path = storage / "control" / "streams.json"
         private(path.parent)
@@ -69,3 +70,11 @@ def begun(storage: Path, streams: Iterable[str], now: int) -> Origin:
             f"the job file {', '.join(streams)}; give the job another storage"
         )
     return known
+
+
+def _must_be_new(storage: Path) -> None:
+    if (storage / "control" / "progress").exists():
+        raise RefusedError(
+            f"{storage / 'control' / 'streams.json'} is not there, though its job has run: restore "
+            "it, together with the whole storage as of one time, or give the job a new storage"
+        )

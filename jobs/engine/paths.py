@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from deltalake import DeltaTable
 
-from jobs.errors import MidstreamError
+from jobs.errors import MidstreamError, RefusedError
 
 LITERAL = {"__globPaths__": "false", "recursiveFileLookup": "true"}
 """Options with which Spark reads the files of these names, and no columns from directories."""
@@ -60,3 +60,12 @@ def check_table(path: Path, error: type[MidstreamError]) -> Path:
             f"{str(path)!r}: Delta keeps no table where a path holds {found[0]!r}; rename it"
         )
     return path
+
+
+def local(path: str) -> Path:
+    """A directory of a job's, which has to be on a local disk for now."""
+    if "://" in path:
+        raise RefusedError(
+            f"{path} is not on a local disk; object storage is not supported yet: name a directory"
+        )
+    return check_table(Path(path), RefusedError)

@@ -7,12 +7,12 @@ reads.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from json import dumps, loads
+from json import dumps
 from typing import Any
 
 import pyarrow as pa
 
-from jobs.engine.rows import read
+from jobs.engine.rows import read, said
 from jobs.engine.store import Store
 
 DECISIONS = "control/decisions"
@@ -40,7 +40,7 @@ class Decision:
     @classmethod
     def from_text(cls, content: str) -> "Decision":
         """What a row of the table holds."""
-        return read(cls, loads(content), DECISIONS)
+        return read(cls, said(content, DECISIONS), DECISIONS)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def history(store: Store) -> list[Progress]:
     if not store.exists(PROGRESS):
         return []
     rows = store.load(PROGRESS).sort_by("batch").to_pylist()
-    return [_progress(loads(row["content"])) for row in rows]
+    return [_progress(said(row["content"], PROGRESS)) for row in rows]
 
 
 def _content(store: Store, table: str, batch: int) -> dict[str, Any]:
@@ -168,8 +168,7 @@ def _newest(store: Store, table: str) -> dict[str, Any] | None:
     if store.version(table) < 1:
         return None
     (row,) = store.newest(table).to_pylist()
-    content: dict[str, Any] = loads(row["content"])
-    return content
+    return said(row["content"], table)
 
 
 def _progress(content: dict[str, Any]) -> Progress:

@@ -5,13 +5,13 @@ The job reads them between two batches, and says in `control/migrations` what be
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from json import dumps, loads
-from typing import Any, Literal
+from json import dumps
+from typing import Annotated, Any
 
 import pyarrow as pa
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from jobs.engine.rows import read
+from jobs.engine.rows import read, said
 from jobs.engine.store import Store
 
 REQUESTS = "control/requests"
@@ -34,7 +34,7 @@ class Request:
     id: str
     at: int
     """When it was made, in microseconds."""
-    kind: Literal["migrate", "abort", "postpone", "release", "unreadable"] = MIGRATE
+    kind: Annotated[str, Field(pattern="^(migrate|abort|postpone|release)$")] = MIGRATE
     target: str = ""
     query: str = ""
     plan: Mapping[str, Any] | None = None
@@ -113,9 +113,8 @@ def _request(id_: str, at: int, content: str) -> Request:
 def _wrong(error: ValidationError) -> str:
     """What is wrong with a row, field by field."""
     found = error.errors(include_url=False, include_input=False)
-    fields = (".".join(map(str, one["loc"])) for one in found)
-    said = (f"{field}: {one['msg']}".removeprefix(": ") for field, one in zip(fields, found, strict=True))
-    return "it cannot be read by this version: " + "; ".join(said)
+    words = (": ".join([*map(str, one["loc"]), one["msg"]]) for one in found)
+    return "it cannot be read by this version: " + "; ".join(words)
 
 
 _READER = TypeAdapter(Request)
@@ -135,6 +134,6 @@ def told(store: Store) -> list[Event]:
     """All that happened, in its order."""
     if not store.exists(MIGRATIONS):
         return []
-    rows = store.load(MIGRATIONS).to_pylist()
-    events = (loads(row["content"]) for row in sorted(rows, key=lambda row: row["batch"]))
+    rows = sorted(store.load(MIGRATIONS).to_pylist(), key=lambda row: row["batch"])
+    events = (said(row["content"], MIGRATIONS) for row in rows)
     return [read(Event, event, MIGRATIONS, later=True) for event in events]

@@ -6,11 +6,23 @@ not know, the row says something else than this version would read in it.
 
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
+from json import loads
+from pathlib import Path
 from typing import Any, TypeVar
 
+from jobs.engine.damage import whole
 from jobs.errors import RefusedError
 
 Value = TypeVar("Value")
+
+
+def said(text: str, where: str) -> dict[str, Any]:
+    """The JSON of a row."""
+    with whole(Path(where)):
+        content = loads(text)
+        if not isinstance(content, dict):
+            raise TypeError("a row is empty or torn")
+        return content
 
 
 def read(

@@ -23,6 +23,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
+from jobs.engine.damage import whole
 from jobs.engine.durability import sync
 from jobs.engine.paths import files_of
 
@@ -154,11 +155,12 @@ class DeltaStore:
 
     def table(self, name: str) -> DeltaTable:
         """The table as of its newest version."""
-        if name not in self._open:
-            self._open[name] = DeltaTable(self.path(name))
-        table = self._open[name]
-        table.update_incremental()
-        return table
+        with whole(self.path(name)):
+            if name not in self._open:
+                self._open[name] = DeltaTable(self.path(name))
+            table = self._open[name]
+            table.update_incremental()
+            return table
 
     def create(self, table: str, schema: pa.Schema) -> None:
         if not self.exists(table):
@@ -267,7 +269,8 @@ class DeltaStore:
         if table.startswith(_CONTROL):
             empty = self.schema(table).empty_table()
             return pa.concat_tables([empty, *map(_read, files_of(self.table(table)))])
-        return self.table(table).to_pyarrow_table()
+        with whole(self.path(table)):
+            return self.table(table).to_pyarrow_table()
 
     def files(self, table: str) -> list[File]:
         actions = pa.table(self.table(table).get_add_actions(flatten=True)).to_pylist()
@@ -335,7 +338,7 @@ def _read(path: str) -> pa.Table:
     Arrow's scanner, which everything else uses, may still be busy then, and a program that ends
     just afterwards is aborted (apache/arrow 34314, 39862): a command that looks and is done would.
     """
-    with pq.ParquetFile(path) as file:
+    with whole(Path(path)), pq.ParquetFile(path) as file:
         return file.read()
 
 

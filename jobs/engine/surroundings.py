@@ -6,6 +6,7 @@ from time import perf_counter
 
 from deltalake.exceptions import DeltaError
 
+from jobs.engine.damage import DamagedError
 from jobs.engine.feed import Inlet
 from jobs.engine.machine import meter
 from jobs.engine.progress import Around
@@ -43,7 +44,7 @@ class Surroundings:
             return None
         began = perf_counter()
         found: list[int | None] = []
-        with suppress(OSError, DeltaError):  # looking must not keep a batch from being done
+        with suppress(OSError, DeltaError, DamagedError):  # looking must not keep a batch from being done
             found = [inlet.source.waiting(inlet.taken, batch) for inlet in self._inlets]
         self._patience -= perf_counter() - began > CHEAP and not self._first
         self._first = False
