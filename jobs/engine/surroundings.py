@@ -44,7 +44,8 @@ class Surroundings:
             return None
         began = perf_counter()
         found: list[int | None] = []
-        with suppress(OSError, DeltaError, DamagedError):  # looking must not keep a batch from being done
+        # Looking must not keep a batch from being done.
+        with suppress(OSError, DeltaError, DamagedError):
             found = [inlet.source.waiting(inlet.taken, batch) for inlet in self._inlets]
         self._patience -= perf_counter() - began > CHEAP and not self._first
         self._first = False
