@@ -1,5 +1,6 @@
 """Which variables reach a job, a hook and a task's command."""
 
+import ast
 import json
 import os
 import sys
@@ -9,6 +10,8 @@ import pytest
 
 from jobs.engine.hooks import run_hook
 from jobs.environment import needed, passed, tracking
+
+ROOT = Path(__file__).parents[2]
 
 SECRETS = {
     "AIRFLOW__CORE__FERNET_KEY": "s1",
@@ -72,3 +75,20 @@ def test_a_hook_gets_what_it_is_about_and_no_secret(
     assert said["MIDSTREAM_PHASE"] == "before"
     assert said["PATH"] == os.environ["PATH"]
     assert not (SECRETS | USERS).keys() & said.keys()
+
+
+STARTS = {"run", "Popen", "check_output", "check_call", "call", "create_subprocess_exec", "system"}
+
+
+def test_no_hook_and_no_task_starts_a_program_with_all_that_there_is():
+    """Each program of a user's, and each command, is told its variables."""
+    for file in [*(ROOT / "dags").glob("*.py"), *(ROOT / "jobs" / "engine").rglob("*.py")]:
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and _starts(call.func):
+                assert "env" in {one.arg for one in call.keywords}, f"{file}:{call.lineno}"
+
+
+def _starts(function: ast.expr) -> bool:
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return False
+    return function.value.id in ("subprocess", "asyncio", "os") and function.attr in STARTS
