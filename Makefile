@@ -9,7 +9,7 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE # with it, every start compiles every module
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test loop screens check plans lock clean
+.PHONY: help setup demo test loop screens check plans stores lock clean
 
 help: ## Show this list
 	@printf '\033[1mMidstream\033[0m changes the plan of a running Spark streaming query, midstream.\n\n'
@@ -41,6 +41,9 @@ check: $(READY) ## Lint, types, import contracts and the tests that need no Spar
 
 plans: $(READY) ## Write the golden plans of tests/plans again
 	$(BIN)/python -m tests.plans
+
+stores: $(READY) ## Write the golden storage of this version's layout again, in tests/stores
+	$(BIN)/python -m tests.stores
 
 lock: $(READY) ## Resolve pyproject.toml into infra/requirements.txt again
 	$(BIN)/uv pip compile pyproject.toml --group dev --quiet --universal --python-version 3.11 \

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from jobs.engine.durability import replace
 from jobs.engine.lease import private
+from jobs.engine.rows import read
 from jobs.errors import RefusedError
 
 LAYOUT = 2
@@ -52,7 +53,7 @@ def origin(storage: Path) -> Origin | None:
             f"{storage} was made by another version of midstream (layout {layout}, this one "
             f"has {LAYOUT}): go on with that version, or give the job a new storage"
         )
-    return Origin(**content)
+    return read(Origin, content, str(path), later=True)
 
 
 def begun(storage: Path, streams: Iterable[str], now: int) -> Origin:

@@ -117,8 +117,8 @@ def _overview(store: "StatsStore", windows: "Sequence[Window]") -> None:
         [
             (
                 (written(window.start) or "")[5:19].replace("T", " "),
-                f"{sum(row['rate'] for row in streams[window.start]):,.1f}",
-                f"{sum(r['late'] + r['rejected'] for r in streams[window.start]):,}",
+                f"{sum(row['rate'] or 0 for row in streams[window.start]):,.1f}",
+                f"{sum((r['late'] or 0) + (r['rejected'] or 0) for r in streams[window.start]):,}",
                 *_job(batches[window.start], window.seconds),
                 _verdict(verdicts.get(window.start)),
                 "" if batches[window.start]["batches"] else "no batch ran",
@@ -157,10 +157,15 @@ def _share(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"
 
 
+def _count(value: float | None, form: str = ",.0f", unit: str = "") -> str:
+    """A figure; nothing where it is not known."""
+    return "" if value is None else f"{value:{form}}{unit}"
+
+
 def _error(row: Row) -> str:
     if row["selectivity"] is None:
         return "no pairs"
-    return "exact" if row["method"] == "exact" else f"± {row['error']:.2g}"
+    return "exact" if row["method"] == "exact" else f"± {_count(row['error'], '.2g')}"
 
 
 _PARTS: Mapping[str, _Shown] = {
@@ -168,23 +173,23 @@ _PARTS: Mapping[str, _Shown] = {
         ("stream", "rows", "rate", "burstiness", "bytes", "late", "rejected"),
         "rows rate burstiness bytes late rejected",
         lambda r: (
-            r["stream"], f"{r['rows']:,}", f"{r['rate']:,.1f}/s", _share(r["burstiness"]),
-            _share(r["width"]), f"{r['late']:,}", f"{r['rejected']:,}",
+            r["stream"], _count(r["rows"]), _count(r["rate"], ",.1f", "/s"),
+            _share(r["burstiness"]), _share(r["width"]), _count(r["late"]), _count(r["rejected"]),
         ),
     ),
     "edges": _Shown(
         ("query", "between", "pairs", "matches", "selectivity", ""),
         "pairs matches selectivity",
         lambda r: (
-            r["query"], f"{r['one']} and {r['other']}", f"{r['pairs']:,.0f}",
-            f"{r['matches']:,.0f}", _share(r["selectivity"]), _error(r),
+            r["query"], f"{r['one']} and {r['other']}", _count(r["pairs"]),
+            _count(r["matches"]), _share(r["selectivity"]), _error(r),
         ),
     ),
     "selects": _Shown(
         ("query", "input", "select", "rows", "passed", "selectivity"),
         "rows passed selectivity",
         lambda r: (
-            r["query"], r["alias"], r["predicate"], f"{r['rows']:,}", f"{r['passed']:,}",
+            r["query"], r["alias"], r["predicate"], _count(r["rows"]), _count(r["passed"]),
             _share(r["selectivity"]),
         ),
     ),
@@ -192,16 +197,16 @@ _PARTS: Mapping[str, _Shown] = {
         ("stream", "value", "rows", "nulls", "distinct", "heaviest"),
         "rows nulls distinct",
         lambda r: (
-            r["stream"], r["value"], f"{r['rows']:,}", f"{r['nulls']:,}", f"{r['distinct']:,}",
-            ", ".join(f"{one['value']} ({one['rows']:,})" for one in r["heavy"][:3]),
+            r["stream"], r["value"], _count(r["rows"]), _count(r["nulls"]), _count(r["distinct"]),
+            ", ".join(f"{one['value']} ({one['rows']:,})" for one in (r["heavy"] or ())[:3]),
         ),
     ),
     "operators": _Shown(
         ("operator", "batches", "rows", "state", "bytes", "ms"),
         "batches rows state bytes ms",
         lambda r: (
-            r["operator"], f"{r['batches']:,}", f"{r['rows']:,}", f"{r['state_rows']:,}",
-            f"{r['state_bytes']:,}", f"{r['ms']:,.0f}",
+            r["operator"], _count(r["batches"]), _count(r["rows"]), _count(r["state_rows"]),
+            _count(r["state_bytes"]), _count(r["ms"]),
         ),
     ),
     "errors": _Shown(
@@ -209,7 +214,7 @@ _PARTS: Mapping[str, _Shown] = {
         "predicted measured error",
         lambda r: (
             r["query"], r["operator"] or "the whole plan", _share(r["predicted"]),
-            _share(r["measured"]), f"{100 * r['error']:+.0f} %",
+            _share(r["measured"]), _count(r["error"] and 100 * r["error"], "+.0f", " %"),
         ),
     ),
 }  # fmt: skip
