@@ -34,6 +34,7 @@ from jobs.documents import (
     wrong,
 )
 from jobs.errors import InputError, RefusedError
+from jobs.options import problems as wrong_options
 from jobs.words import unknown
 from optimizer.plan import Plan, PlanError, as_written, build
 from optimizer.plan import parse as parse_plan
@@ -153,6 +154,17 @@ class _Stream(Model):
     ahead: Duration = timedelta(hours=1)
     """How far in the future an event time may lie before its tuple is rejected."""
     options: Options = Field(default={})
+
+    @model_validator(mode="after")
+    def _known_options(self) -> "_Stream":
+        if faults := wrong_options(self.kind, self.options):
+            raise wrong({("options", name): fault for name, fault in faults.items()})
+        return self
+
+    @property
+    def kind(self) -> str:
+        """What its options depend on."""
+        return str(getattr(self, "format", getattr(self, "source", "")))
 
 
 class FilesStream(_Stream):

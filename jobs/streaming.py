@@ -16,6 +16,7 @@ from fnmatch import fnmatch
 from functools import partial
 from json import dumps, loads
 from pathlib import Path
+from shutil import rmtree
 from threading import Lock
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,13 @@ from jobs.definitions import FILE as DEFINITIONS
 from jobs.definitions import definitions, with_definition
 from jobs.engine import layout
 from jobs.engine.beside import Beside
+<<<<<<< HEAD
 from jobs.engine.checkpoint import noted, put_back
 from jobs.engine.damage import note, whole
 from jobs.engine.durability import mend, replace, sync
+=======
+from jobs.engine.checkpoint import Taken, put_back
+>>>>>>> 04daa4f (Files are read by us, once for all engines, and what cannot be read is set aside)
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
 from jobs.engine.executors.tasks import TasksExecutor
@@ -37,7 +42,12 @@ from jobs.engine.feed import (
     as_frames,
     inlets,
     lying,
+<<<<<<< HEAD
     straight,
+=======
+    origin,
+    passed,
+>>>>>>> 04daa4f (Files are read by us, once for all engines, and what cannot be read is set aside)
     united,
 )
 from jobs.engine.ingest import Ingest
@@ -139,7 +149,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
 
 def _compiler(job: Job, inputs: list[Inlet]) -> dict[str, str]:
     """Where no row comes through Spark, Java's best compiler costs more than it ever gains."""
-    if job.engine == "spark" or not straight(inputs):
+    if job.engine == "spark" or passed(inputs):
         return {}
     return {"spark.driver.extraJavaOptions": f"{DRIVER_JVM} {QUICK_JVM}"}
 
@@ -312,32 +322,43 @@ class _Run:
     @contextmanager
     def _inputs(self, rows: "DataFrame", number: int) -> Iterator[Mapping[str, Any]]:
         """What a batch takes, in the form that the executor reads."""
-        names = [inlet.stream.name for inlet in self.streams]
+        scratch = self._scratch(number)
+        names = passed(self.streams)
+        lie = self._lying(number, scratch)
         match self.engine.executor:
-            case _ if straight(self.streams):
-                yield self._lying(number)
+            case _ if not names:
+                yield lie
             case DuckExecutor():
-                yield as_arrow(rows, names)
+                yield lie | as_arrow(rows, names)
             case TasksExecutor():
-                self.beside.wait()  # the one before reads files of its own there
-                yield as_files(rows, names, self.notes.with_name("scratch"))
+                yield lie | as_files(rows, names, scratch)
             case _:
                 rows.persist()
                 try:
-                    yield as_frames(rows, names)
+                    yield lie | as_frames(rows, names)
                     self.beside.wait()
                 finally:
                     rows.unpersist()
 
-    def _lying(self, number: int) -> Mapping[str, Any]:
+    def _scratch(self, number: int) -> Path:
+        """Where files of a batch may lie; the one before may still be reading its own."""
+        scratch = self.notes.with_name("scratch")
+        for other in scratch.iterdir() if scratch.is_dir() else ():
+            if other.name != str(number - 1):
+                rmtree(other, ignore_errors=True)
+        return scratch / str(number)
+
+    def _lying(self, number: int, scratch: Path) -> dict[str, Any]:
         """What a batch takes from where it lies, in the form that the executor reads."""
+        read: Callable[[FilesSource, Taken, int], Any]
         match self.engine.executor:
             case DuckExecutor():
-                return lying(self.streams, number, FilesSource.rows)
+                read = FilesSource.rows
             case TasksExecutor():
-                return lying(self.streams, number, FilesSource.filed)
+                read = partial(FilesSource.filed, scratch=scratch, spark=self.spark)
             case _:
-                return lying(self.streams, number, partial(FilesSource.frame_of, spark=self.spark))
+                read = partial(FilesSource.frame_of, scratch=scratch, spark=self.spark)
+        return lying(self.streams, number, read)
 
     def _carry_out(self, number: int, inputs: Mapping[str, Any]) -> None:
         began = monotonic()

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial, reduce
 from pathlib import Path
-from shutil import rmtree
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -66,49 +65,47 @@ def inlets(
     return found
 
 
-def straight(inlets: Iterable[Inlet]) -> bool:
-    """Whether a batch's rows can be read from where they lie, past the streaming query."""
-    return all(isinstance(one.source, FilesSource) and one.source.straight for one in inlets)
-
-
 def lying(
     inlets: Iterable[Inlet], batch: int, read: Callable[[FilesSource, Taken, int], Rows]
 ) -> dict[str, Rows]:
-    """A batch's rows by stream, from where they lie."""
-    found = {}
-    for inlet in inlets:
-        assert isinstance(inlet.source, FilesSource)
-        found[inlet.stream.name] = read(inlet.source, inlet.taken, batch)
-    return found
+    """A batch's rows by stream, of those that can be read from where they lie."""
+    return {
+        inlet.stream.name: read(inlet.source, inlet.taken, batch)
+        for inlet in inlets
+        if isinstance(inlet.source, FilesSource)
+    }
+
+
+def passed(inlets: Iterable[Inlet]) -> list[str]:
+    """The streams whose rows come through the streaming query."""
+    return [i.stream.name for i in inlets if not isinstance(i.source, FilesSource)]
 
 
 def united(spark: SparkSession, inlets: Sequence[Inlet]) -> DataFrame:
-    """One query over all streams: a column for each, null in the rows of the others.
+    """One query over all streams: a column for each whose rows it passes, null in others' rows.
 
     Of streams that are read from where they lie it has neither columns nor rows: Spark only finds
     out which files a batch takes.
     """
     frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in inlets}
-    if straight(inlets):
-        nothing = (frame.selectExpr(f"0 AS `{TAG}`").where("false") for frame in frames.values())
-        return reduce(DataFrame.unionAll, nothing)
+    types = {name: frames[name].schema for name in passed(inlets)}
 
     def tagged(name: str) -> DataFrame:
-        row = expr(f"struct({', '.join(f'`{column}`' for column in frames[name].columns)})")
+        row = struct(*(col(f"`{column}`") for column in frames[name].columns))
         columns = [
-            (row if other == name else lit(None).cast(frame.schema)).alias(other)
-            for other, frame in frames.items()
+            (row if other == name else lit(None).cast(kind)).alias(other)
+            for other, kind in types.items()
         ]
-        return frames[name].select(lit(name).alias(TAG), *columns)
+        rows = frames[name].select(lit(name).alias(TAG), *columns)
+        return rows if name in types else rows.where("false")
 
     return reduce(DataFrame.unionAll, map(tagged, frames))
 
 
 def as_files(batch: DataFrame, streams: Sequence[str], directory: Path) -> dict[str, Filed]:
     """A batch's rows by stream, written by tasks to files that live as long as the batch."""
-    rmtree(directory, ignore_errors=True)
     for name in streams:
-        (directory / name).mkdir(parents=True)
+        (directory / name).mkdir(parents=True, exist_ok=True)
     written = batch.mapInArrow(partial(_spill, directory, streams), _SPILLED).collect()
     found = {}
     for name in streams:

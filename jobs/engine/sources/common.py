@@ -38,6 +38,11 @@ class Feed:
         return ", ".join(f"`{c.name}` {c.type}" for c in self.stream.columns)
 
     @property
+    def raw_schema(self) -> str:
+        """The same, with why a row is none and what that was."""
+        return f"{self.schema}, `{REASON}` STRING, `{ROW}` STRING"
+
+    @property
     def columns(self) -> list[str]:
         """The columns, quoted for Spark."""
         return [f"`{column.name}`" for column in self.stream.columns]
@@ -50,8 +55,7 @@ class Feed:
 
     def none(self, spark: SparkSession) -> DataFrame:
         """The raw rows of no batches."""
-        schema = f"{self.schema}, `{REASON}` STRING, `{ROW}` STRING, `{BATCH}` BIGINT"
-        return spark.createDataFrame([], schema)
+        return spark.createDataFrame([], f"{self.raw_schema}, `{BATCH}` BIGINT")
 
 
 _ARROW = {
@@ -65,7 +69,7 @@ _ARROW = {
     "DATE": pa.types.is_date32,
     "STRING": lambda t: pa.types.is_string(t) or pa.types.is_large_string(t),
     "BINARY": lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t),
-    "TIMESTAMP": lambda t: pa.types.is_timestamp(t) and t.unit in ("us", "ms"),
+    "TIMESTAMP": pa.types.is_timestamp,
 }
 """How a column's type looks to Arrow, which reads the schemas of files."""
 
@@ -100,6 +104,12 @@ def arrow_type(column: Column) -> pa.DataType:
     return _ARROW_OF[column.type]
 
 
+def raw_schema(feed: Feed) -> pa.Schema:
+    """A stream's raw rows: its columns, why a row is none, and what that was."""
+    columns = [(column.name, arrow_type(column)) for column in feed.stream.columns]
+    return pa.schema([*columns, (REASON, pa.string()), (ROW, pa.string())])
+
+
 def same_schema(stream: Stream, found: pa.Schema, where: str) -> None:
     """Complain about the first column that is new, missing or of another type."""
     for column in stream.columns:
@@ -108,7 +118,9 @@ def same_schema(stream: Stream, found: pa.Schema, where: str) -> None:
                 f"{where}: column {column.name} is missing; stream {stream.name} declares it as "
                 f"{column.type}, the data has {', '.join(found.names) or 'no columns'}"
             )
-        kind = found.field(column.name).type
+        kind = _plain(found.field(found.names.index(column.name)).type)
+        if found.names.count(column.name) > 1:
+            raise SourceError(f"{where}: column {column.name} is there twice")
         if not _is(kind, column.type):
             raise SourceError(
                 f"{where}: column {column.name} is {kind}; "
@@ -126,6 +138,11 @@ def known_columns(stream: Stream, found: Iterable[str], where: str) -> None:
                 f"{where}: column {name} is new; stream {stream.name} declares "
                 f"{', '.join(column.name for column in stream.columns)}"
             )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """What a value is, however often Arrow keeps it."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _is(kind: pa.DataType, declared: str) -> bool:

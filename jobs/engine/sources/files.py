@@ -1,53 +1,44 @@
-"""Files that appear in a directory: Parquet with its own schema, JSON and CSV line by line.
+"""Files that appear in a directory: Parquet with its own schema, JSON and CSV.
 
-A Parquet file whose schema is not the declared one stops the job before a row of it is used.  In
-JSON and CSV a line that does not fit is rejected, the others go on.
+Spark finds them; what is in them is read here, once and for every engine.  A file whose columns are
+not the declared ones stops the job before a row of it is used.  What cannot be read is rejected: a
+row, a line, or a file as a whole.
 """
 
 import csv
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.engine.checkpoint import Part, Taken
 from jobs.engine.executors.filed import Filed, quoted
 from jobs.engine.ingest import REASON, ROW
+from jobs.engine.paths import LITERAL, stream_pattern
 from jobs.engine.sources.common import (
     Feed,
     SourceError,
-    arrow_type,
-    counted,
     duck_type,
-    footers,
     is_there,
-    known_columns,
     local,
-    numbered,
-    same_schema,
+    raw_schema,
 )
+from jobs.engine.sources.reading import Reader
 from jobs.engine.store import BATCH
+from jobs.options import LISTING, options
 from optimizer.query import Column
 
 OPTIONS = {"maxFileAge": "36500d"}
 """Spark would leave out what is a week older than the newest file, without a word."""
 
-_LISTING = {
-    "maxFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger", "latestFirst", "fileNameOnly",
-    "maxCachedFiles", "pathGlobFilter", "recursiveFileLookup", "cleanSource", "sourceArchiveDir",
-    "encoding",
-}  # fmt: skip
-"""Options about which files are read; others are about what is in them."""
-
-_WRONG = "@malformed"
-"""Where Spark puts a line that it cannot read."""
-
-_PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _WRONG}
+_LARGE = 4 << 20
+"""So many bytes of files are worth Spark's tasks."""
 
 
 class FilesSource:
@@ -59,81 +50,97 @@ class FilesSource:
         self._feed = feed
         self._path = local(spec.path, feed.name)
         self._format: str = spec.format
-        given = {name: _text(value) for name, value in spec.options.items()}
-        self._options: dict[str, str] = OPTIONS | given
-        self._known: set[str] = set()
+        self._options: dict[str, str] = OPTIONS | options(spec.format, spec.options)
+        self._reader = Reader(feed, spec.format, self._options)
+        self._known: set[Path] = set()
         self._known_until = -1
 
     def check(self) -> None:
         self.check_presence()
-        if self._format != "parquet" and self._options.get("multiLine", "false") != "false":
-            raise SourceError(f"stream {self._feed.name}: multiLine is not supported")
+        for path in self._path.iterdir() if not self._recursive else ():
+            if "=" in path.name and path.is_dir():
+                self._is_ours(path / "...")
 
     def check_presence(self) -> None:
         is_there(self._path, self._feed.name)
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        made = {"parquet": self._parquet, "json": self._json, "csv": self._csv}
-        return made[self._format](spark)
+        """Which files there are: their rows are read from where they lie."""
+        listing = {name: value for name, value in self._options.items() if name in LISTING}
+        reader = spark.readStream.format("text").options(**listing)
+        return reader.load(stream_pattern(self._path))
 
     def inspect(self, taken: Taken, batch: int) -> None:
-        looks = {"parquet": self._look_at_parquet, "csv": self._look_at_csv}
-        look = looks.get(self._format, _exists)
         for path in taken.files(batch, after=batch - 1):
+            self._is_ours(path)
             try:
-                if path.stat().st_size:
-                    look(path)
+                self._reader.check(path)
             except FileNotFoundError:
                 raise SourceError(
                     f"{path} is gone, and batch {batch} of stream {self._feed.name} needs it: "
                     "bring it back and start again"
                 ) from None
 
+    def _is_ours(self, path: Path) -> None:
+        """Spark looks into directories such as `k=v`, and would make columns of them."""
+        if path.parent != self._path and not self._recursive:
+            raise SourceError(
+                f"{path} is in a directory below that of stream {self._feed.name}: say "
+                "recursiveFileLookup: true to read these as well, or move it away"
+            )
+
+    @property
+    def _recursive(self) -> bool:
+        return self._options.get("recursiveFileLookup", "false").lower() == "true"
+
     @property
     def keeps(self) -> bool:
-        cleans = {v.lower() for name, v in self._options.items() if name.lower() == "cleansource"}
-        return cleans <= {"off"}
+        return self._options.get("cleanSource", "off").lower() == "off"
 
-    @property
-    def straight(self) -> bool:
-        """Whether all that is to be done with a file is to read its columns."""
-        return self._format == "parquet" and not self._options.keys() - OPTIONS.keys() - _LISTING
+    # --- what a batch takes, for each executor ---------------------------------------------------
 
     def rows(self, taken: Taken, batch: int) -> pa.Table:
-        """What a batch takes, read without Spark, if it can be read straight."""
-        files = self._with_rows(taken, batch)
-        names = [column.name for column in self._feed.stream.columns]
-        schema = pa.schema([(c.name, arrow_type(c)) for c in self._feed.stream.columns])
-        tables = [pq.ParquetFile(path).read(names).select(names).cast(schema) for path in files]
-        rows = pa.concat_tables([schema.empty_table(), *tables])
-        nothing = pa.nulls(rows.num_rows, pa.string())
-        return rows.append_column(REASON, nothing).append_column(ROW, nothing)
-
-    def filed(self, taken: Taken, batch: int) -> Filed:
-        """What a batch takes, to be read by DuckDB wherever it is, if it can be read straight."""
-        files = self._with_rows(taken, batch)
-        columns = self._feed.stream.columns
-        schema = pa.schema([(c.name, arrow_type(c)) for c in columns])
-        texts = [pa.field(name, pa.string()) for name in (REASON, ROW)]
-        nothing = [f"NULL::VARCHAR AS {quoted(name)}" for name in (REASON, ROW)]
-        return Filed(
-            tuple((str(path), pq.read_metadata(path).num_rows) for path in files),
-            pa.schema([*schema, *texts]),
-            ", ".join([*_typed(columns), *nothing]),
+        """What a batch takes, read here."""
+        files = taken.files(batch, after=batch - 1)
+        return pa.concat_tables(
+            [raw_schema(self._feed).empty_table(), *map(self._reader.rows, files)]
         )
 
-    def frame_of(self, taken: Taken, batch: int, *, spark: SparkSession) -> DataFrame:
-        """What a batch takes, to be read by Spark as often as it likes."""
-        files = self._with_rows(taken, batch)
-        if not files:
-            return spark.createDataFrame([], self._feed.schema).selectExpr(*self._feed.as_it_is)
-        paths = [f"file://{path}" for path in files]
-        reader = spark.read.schema(self._feed.schema).options(**self._options)
-        return reader.parquet(*paths).selectExpr(*self._feed.as_it_is)
+    def filed(self, taken: Taken, batch: int, *, scratch: Path, spark: SparkSession) -> Filed:
+        """What a batch takes, to be read by DuckDB wherever it is."""
+        files, plain = self._files(taken, batch, scratch, spark)
+        schema = raw_schema(self._feed)
+        if not plain:
+            return Filed(files, schema)
+        nothing = [f"NULL::VARCHAR AS {quoted(name)}" for name in (REASON, ROW)]
+        return Filed(files, schema, ", ".join([*_typed(self._feed.stream.columns), *nothing]))
 
-    @staticmethod
-    def _with_rows(taken: Taken, batch: int) -> list[Path]:
-        return [path for path in taken.files(batch, after=batch - 1) if path.stat().st_size]
+    def frame_of(
+        self, taken: Taken, batch: int, *, scratch: Path, spark: SparkSession
+    ) -> DataFrame:
+        """What a batch takes, to be read by Spark as often as it likes."""
+        files, plain = self._files(taken, batch, scratch, spark)
+        schema = self._feed.schema if plain else self._feed.raw_schema
+        if not files:
+            return spark.createDataFrame([], self._feed.raw_schema)
+        paths = [path for path, _ in files]
+        rows = spark.read.schema(schema).options(**LITERAL).parquet(*paths)
+        return rows.selectExpr(*self._feed.as_it_is) if plain else rows
+
+    def _files(
+        self, taken: Taken, batch: int, scratch: Path, spark: SparkSession
+    ) -> tuple[tuple[tuple[str, int], ...], bool]:
+        """The files to read, with their rows: those taken if all are plain, or made of them."""
+        found = [path for path in taken.files(batch, after=batch - 1) if path.stat().st_size]
+        counts = [(path, self._reader.plain(path)) for path in found]
+        plain = [(str(path), count) for path, count in counts if count is not None]
+        if len(plain) == len(counts):
+            return tuple(plain), True
+        directory = scratch / self._feed.name
+        rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        work = partial(self._reader.stage, directory)
+        return tuple(_done(work, [path for path, _ in counts], spark)), False
 
     def read_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
@@ -143,59 +150,49 @@ class FilesSource:
         again[self._format](connection, table, files)
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
-        again = {
-            "parquet": self._parquet_rows, "json": self._json_rows, "csv": self._csv_rows,
-        }  # fmt: skip
-        files = self._files_of(taken, parts)
-        return again[self._format](spark, files) if files else self._feed.none(spark)
+        work = partial(_rows_of, self._reader)
+        return self._each(spark, taken, parts).mapInArrow(
+            work, f"{self._feed.raw_schema}, `{BATCH}` BIGINT"
+        )
 
     def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
-        if self._format == "parquet":
-            return footers(self._files_of(taken, parts))
-        return counted(self.again(spark, taken, parts))
+        work = partial(_counts_of, self._reader)
+        counts = self._each(spark, taken, parts).mapInArrow(work, "batch BIGINT, count BIGINT")
+        found = dict.fromkeys((part.batch for part in parts), 0)
+        for batch, count in counts.collect():
+            found[batch] += count
+        return found
 
-    def _files_of(self, taken: Taken, parts: Sequence[Part]) -> dict[Path, int]:
-        """The files of batches that have anything in them."""
-        return {path: batch for path, batch in taken.files_of(parts).items() if self._has(path)}
+    def _each(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
+        """The files of batches, and which of them took each, shared out to tasks."""
+        files = [(str(path), batch) for path, batch in taken.files_of(parts).items()]
+        for path, _ in files:
+            self._is_there(Path(path))
+        tasks = max(1, min(len(files), spark.sparkContext.defaultParallelism))
+        listed = spark.createDataFrame(files, "path STRING, batch BIGINT")
+        return listed.repartition(tasks, "path")
 
-    def _has(self, path: Path) -> bool:
-        """Whether there is anything in a file that was taken once."""
-        try:
-            return path.stat().st_size > 0
-        except FileNotFoundError:
+    def _is_there(self, path: Path) -> None:
+        """Whether a file that was taken once still is."""
+        if not path.exists():
             raise SourceError(
                 f"{path} is gone, and the tuples of stream {self._feed.name} that it held cannot "
                 "be read again: bring it back"
-            ) from None
+            )
 
     def waiting(self, taken: Taken, batch: int) -> int | None:
-        self._known |= {path.name for path in taken.files(batch, after=self._known_until)}
+        self._known |= set(taken.files(batch, after=self._known_until))
         self._known_until = batch
-        with os.scandir(self._path) as there:
-            found = (entry.name for entry in there if entry.is_file())
-            return sum(name[0] not in "._" and name not in self._known for name in found)
+        return sum(path not in self._known for path in self._present())
 
-    # --- Parquet ---------------------------------------------------------------------------------
+    def _present(self) -> Iterator[Path]:
+        """The files that Spark would find."""
+        for directory, _, names in os.walk(self._path):
+            yield from (Path(directory, name) for name in names if _seen(name))
+            if not self._recursive:
+                return
 
-    def _parquet(self, spark: SparkSession) -> DataFrame:
-        reader = spark.readStream.format("parquet").schema(self._feed.schema)
-        frame = reader.options(**self._options).load(str(self._path))
-        return frame.selectExpr(*self._feed.as_it_is)
-
-    def _parquet_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
-        reader = spark.read.schema(self._feed.schema).options(**self._options)
-        frame = numbered(spark, reader.parquet(*_uris(files)), files)
-        return frame.selectExpr(*self._feed.as_it_is, f"`{BATCH}`")
-
-    def _look_at_parquet(self, path: Path) -> None:
-        try:
-            found = pq.read_schema(path)
-        except pa.ArrowInvalid:
-            raise SourceError(
-                f"{path} is not a whole Parquet file: put a right one in its place and start again "
-                "(files must appear whole: write elsewhere, then move)"
-            ) from None
-        same_schema(self._feed.stream, found, str(path))
+    # --- read again, without Spark ---------------------------------------------------------------
 
     def _parquet_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
@@ -209,53 +206,6 @@ class FilesSource:
             )
         else:
             _make(connection, table, self._feed, [])
-
-    # --- JSON ------------------------------------------------------------------------------------
-
-    def _json(self, spark: SparkSession) -> DataFrame:
-        reader = spark.readStream.format("text").options(**self._listing)
-        return self._from_lines(reader.load(str(self._path)))
-
-    def _json_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
-        reader = spark.read.format("text").options(**self._listing)
-        return self._from_lines(numbered(spark, reader.load(_uris(files)), files), f"`{BATCH}`")
-
-    @property
-    def _listing(self) -> dict[str, str]:
-        return {k: v for k, v in self._options.items() if k in _LISTING}
-
-    def _from_lines(self, lines: DataFrame, *kept: str) -> DataFrame:
-        """The tuples of lines, or why a line is none, with some more columns of these."""
-        reading = {k: v for k, v in self._options.items() if k not in _LISTING}
-        reading |= _PERMISSIVE
-        options = ", ".join(f"'{_escape(k)}', '{_escape(v)}'" for k, v in reading.items())
-        parsed = lines.where("trim(value) <> ''").selectExpr(
-            "value", f"from_json(value, '{self._with_wrong}', map({options})) AS parsed", *kept
-        )
-        reasoned = parsed.selectExpr("*", f"{self._json_reason()} AS `{REASON}`")
-        return reasoned.selectExpr(
-            *(f"parsed.{column} AS {column}" for column in self._feed.columns),
-            f"`{REASON}`",
-            f"CASE WHEN `{REASON}` IS NOT NULL THEN value END AS `{ROW}`",
-            *kept,
-        )
-
-    def _json_reason(self) -> str:
-        """Why a line does not fit, naming the field."""
-        columns = self._feed.stream.columns
-        names = ", ".join(f"'{column.name}'" for column in columns)
-        wrong = ", ".join(
-            f"CASE WHEN parsed.`{c.name}` IS NULL AND get_json_object(value, '$.{c.name}') "
-            f"IS NOT NULL THEN '{c.name} is not {c.type}' END"
-            for c in columns
-        )
-        unknown = f"array_except(json_object_keys(value), array({names}))"
-        return (
-            "CASE WHEN json_object_keys(value) IS NULL THEN 'not a JSON object' "
-            f"WHEN size({unknown}) > 0 THEN concat('unknown field ', array_join({unknown}, ', ')) "
-            f"WHEN parsed.`{_WRONG}` IS NOT NULL THEN coalesce(nullif("
-            f"concat_ws(', ', {wrong}), ''), 'does not fit the schema') END"
-        )
 
     def _json_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
@@ -273,47 +223,6 @@ class FilesSource:
             "FROM _lines); DROP TABLE _lines"
         )
 
-    # --- CSV -------------------------------------------------------------------------------------
-
-    def _csv(self, spark: SparkSession) -> DataFrame:
-        reader = spark.readStream.format("csv").schema(self._with_wrong)
-        frame = reader.options(**self._options, **_PERMISSIVE).load(str(self._path))
-        return frame.selectExpr(*self._csv_columns)
-
-    def _csv_rows(self, spark: SparkSession, files: Mapping[Path, int]) -> DataFrame:
-        reader = spark.read.format("csv").schema(self._with_wrong)
-        frame = reader.options(**self._options, **_PERMISSIVE).load(_uris(files))
-        return numbered(spark, frame, files).selectExpr(*self._csv_columns, f"`{BATCH}`")
-
-    @property
-    def _with_wrong(self) -> str:
-        return f"{self._feed.schema}, `{_WRONG}` STRING"
-
-    @property
-    def _csv_columns(self) -> list[str]:
-        reason = (
-            f"CASE WHEN `{_WRONG}` IS NOT NULL THEN 'does not fit the schema' END AS `{REASON}`"
-        )
-        return [*self._feed.columns, reason, f"`{_WRONG}` AS `{ROW}`"]
-
-    def _look_at_csv(self, path: Path) -> None:
-        """A header must name the declared columns, in their order: Spark goes by position."""
-        if self._options.get("header", "false").lower() != "true":
-            return
-        declared = [column.name for column in self._feed.stream.columns]
-        with path.open(encoding=self._options.get("encoding", "utf-8"), newline="") as file:
-            found = next(csv.reader(file, delimiter=self._separator), declared)
-        known_columns(self._feed.stream, found, str(path))
-        if found != declared:
-            raise SourceError(
-                f"{path}: the header says {', '.join(found)}; "
-                f"stream {self._feed.name} declares {', '.join(declared)}"
-            )
-
-    @property
-    def _separator(self) -> str:
-        return self._options.get("sep", self._options.get("delimiter", ","))
-
     def _csv_again(
         self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
     ) -> None:
@@ -322,7 +231,7 @@ class FilesSource:
             line for path in files for line in list(_lines(path))[1 if header else 0 :] if line
         ]
         columns = self._feed.stream.columns
-        parsed = [_fields(line, self._separator, len(columns)) for line in lines]
+        parsed = [_fields(line, self._reader.dialect.separator, len(columns)) for line in lines]
         raw = {f"c{i}": pa.array([p[i] for p in parsed], pa.string()) for i in range(len(columns))}
         connection.register("_fields", pa.table(raw | {ROW: pa.array(lines, pa.string())}))
         selected = ", ".join(
@@ -335,25 +244,46 @@ class FilesSource:
         connection.unregister("_fields")
 
 
+def _done(
+    work: Callable[[Path], tuple[str, int]], files: list[Path], spark: SparkSession
+) -> list[tuple[str, int]]:
+    """Something done with files: here, or in tasks if it is much."""
+    if len(files) == 1 or sum(path.stat().st_size for path in files) < _LARGE:
+        return list(map(work, files))
+    context = spark.sparkContext
+    tasks = min(len(files), context.defaultParallelism)
+    return context.parallelize(files, tasks).map(work).collect()
+
+
+def _seen(name: str) -> bool:
+    """Whether Spark takes a file of that name."""
+    hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
+    return not hidden and not name.endswith("._COPYING_")
+
+
+def _rows_of(reader: Reader, files: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a task."""
+    for file in _listed(files):
+        for rows in reader.tables(Path(file["path"])):
+            number = pa.repeat(pa.scalar(file["batch"], pa.int64()), rows.num_rows)
+            yield from rows.append_column(BATCH, number).to_batches()
+
+
+def _counts_of(reader: Reader, files: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a task."""
+    for file in _listed(files):
+        count = reader.count(Path(file["path"]))
+        yield pa.RecordBatch.from_pylist([{"batch": file["batch"], "count": count}])
+
+
+def _listed(files: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for some in files:
+        yield from some.to_pylist()
+
+
 def _typed(columns: Iterable[Column]) -> list[str]:
     """Columns of a file as those that were declared."""
     return [f"CAST({quoted(c.name)} AS {duck_type(c)}) AS {quoted(c.name)}" for c in columns]
-
-
-def _uris(files: Iterable[Path]) -> list[str]:
-    return [f"file://{path}" for path in files]
-
-
-def _exists(path: Path) -> None:
-    path.stat()
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def _lines(path: Path) -> Iterable[str]:
