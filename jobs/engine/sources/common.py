@@ -67,8 +67,8 @@ _ARROW = {
     "FLOAT": pa.types.is_float32,
     "DOUBLE": pa.types.is_float64,
     "DATE": pa.types.is_date32,
-    "STRING": lambda t: pa.types.is_string(t) or pa.types.is_large_string(t),
-    "BINARY": lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t),
+    "STRING": lambda t: t in (pa.string(), pa.large_string(), pa.string_view()),
+    "BINARY": lambda t: t in (pa.binary(), pa.large_binary(), pa.binary_view()),
     "TIMESTAMP": pa.types.is_timestamp,
 }
 """How a column's type looks to Arrow, which reads the schemas of files."""
