@@ -25,13 +25,9 @@ from jobs.definitions import FILE as DEFINITIONS
 from jobs.definitions import definitions, with_definition
 from jobs.engine import layout
 from jobs.engine.beside import Beside
-<<<<<<< HEAD
-from jobs.engine.checkpoint import noted, put_back
+from jobs.engine.checkpoint import Taken, noted, put_back
 from jobs.engine.damage import note, whole
 from jobs.engine.durability import mend, replace, sync
-=======
-from jobs.engine.checkpoint import Taken, put_back
->>>>>>> 04daa4f (Files are read by us, once for all engines, and what cannot be read is set aside)
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.spark import SparkExecutor
 from jobs.engine.executors.tasks import TasksExecutor
@@ -42,12 +38,7 @@ from jobs.engine.feed import (
     as_frames,
     inlets,
     lying,
-<<<<<<< HEAD
-    straight,
-=======
-    origin,
     passed,
->>>>>>> 04daa4f (Files are read by us, once for all engines, and what cannot be read is set aside)
     united,
 )
 from jobs.engine.ingest import Ingest

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import expr, lit
+from pyspark.sql.functions import col, lit, struct
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 

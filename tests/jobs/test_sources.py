@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from jobs import specs, streaming
 from jobs.engine.checkpoint import Part
+from jobs.engine.ingest import REASON
 from jobs.engine.progress import Progress, history
 from jobs.engine.sources.common import SourceError, same_schema
 from jobs.errors import InputError, RefusedError
@@ -260,6 +261,20 @@ def test_delta(spark: SparkSession, tmp_path: Path):
     assert differences(path) == []
     assert sum(p.streams["a"].rows + p.streams["a"].late for p in run(path)) > 50
     assert differences(path) == []
+    read_by_batch(path)
+
+
+def test_a_time_out_of_range_in_delta(spark: SparkSession, tmp_path: Path):
+    """It is one rejected row, and the job goes on; a time without a zone is one of UTC."""
+    small.write(tmp_path, range(1))
+    rows = pa.table({"k": [1, 2], "v": [0.0, 0.0], "s": ["good", "far"]})
+    times = pa.array([small.START, 2**63 - 1], pa.timestamp("us"))
+    write_deltalake(tmp_path / "d", rows.append_column("ts", times))
+    path = job(tmp_path, a=BASE | {"source": "delta", "path": "d"}, b=FILES | {"path": "b"})
+    (first, *_) = run(path)
+    assert (first.streams["a"].rows, first.streams["a"].newest) == (1, small.START)
+    (row,) = DeltaTable(tmp_path / "storage" / "rejected" / "a").to_pyarrow_table().to_pylist()
+    assert (row["s"], row["ts"], row[REASON]) == ("far", None, "ts has no value of TIMESTAMP")
     read_by_batch(path)
 
 

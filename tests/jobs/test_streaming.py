@@ -279,7 +279,7 @@ def test_a_batch_that_is_not_to_be_carried_out_is_not_looked_at(
     spark: SparkSession, tmp_path: Path
 ):
     small.write(tmp_path, range(2))
-    (tmp_path / "b" / "0001.parquet").write_bytes(b"nonsense")
+    pq.write_table(pa.table({"k": [1]}), tmp_path / "b" / "0001.parquet")
     job = small.job(tmp_path)
     assert len(run(job, streaming.Extent(until_caught_up=True, batches=1))) == 1
     with pytest.raises(MidstreamError, match=r"0001\.parquet"):

@@ -1,14 +1,12 @@
 """Where streams come from.  A source is one file and one line here.
 
 A source makes a streaming DataFrame of raw rows, looks at what a batch is about to take before
-anything uses it, and can read the same rows again: all of them without Spark, which is what
-verifying needs, and those of some batches with it, as statistics are made.
+anything uses it, and can read the rows of some batches again, as statistics are made.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import duckdb
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.engine.checkpoint import Part, Taken
@@ -42,14 +40,6 @@ class Source(Protocol):
 
     def inspect(self, taken: Taken, batch: int) -> None:
         """Complain if what that batch takes does not have the stream's schema."""
-
-    def read_again(
-        self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
-    ) -> None:
-        """Make a table of all that was taken up to that batch: the columns, `@row` if it is text.
-
-        Where the source is text, a row may lack its columns: then it must have been rejected.
-        """
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
         """What batches in a row took: the columns, `@reason`, `@row` and `@batch`."""

@@ -20,6 +20,10 @@ class SourceError(MidstreamError):
     """A source cannot deliver, or delivers something else than was declared."""
 
 
+DAYS = -719_162, 2_932_896
+"""The first and the last day since 1970 of the years 1 to 9999, which all engines tell alike."""
+
+
 @dataclass(frozen=True)
 class Feed:
     """A stream to feed; `started` is when the job first ran, in microseconds."""
@@ -53,9 +57,32 @@ class Feed:
         nothing = [f"CAST(NULL AS STRING) AS `{name}`" for name in (REASON, ROW)]
         return [*self.columns, *nothing]
 
+    @property
+    def as_times_fit(self) -> list[str]:
+        """The raw rows of a source in which only a time may be one of no year from 1 to 9999."""
+        kinds = {f"`{column.name}`": column.type for column in self.stream.columns}
+        times = {name: kind for name, kind in kinds.items() if kind in ("DATE", "TIMESTAMP")}
+        columns = [
+            f"CASE WHEN {_fits(name)} THEN CAST({name} AS {kind}) END AS {name}"
+            if name in times
+            else name
+            for name, kind in kinds.items()
+        ]
+        wrong = ", ".join(
+            f"CASE WHEN NOT {_fits(name)} THEN '{name[1:-1]} has no value of {kind}' END"
+            for name, kind in times.items()
+        )
+        reason = f"nullif(concat_ws(', ', {wrong}), '') AS `{REASON}`"
+        return [*columns, reason, f"CAST(NULL AS STRING) AS `{ROW}`"]
+
     def none(self, spark: SparkSession) -> DataFrame:
         """The raw rows of no batches."""
         return spark.createDataFrame([], f"{self.raw_schema}, `{BATCH}` BIGINT")
+
+
+def _fits(name: str) -> str:
+    """Whether a column of times has a day that all engines tell alike; null if it has none."""
+    return f"unix_date(CAST({name} AS DATE)) BETWEEN {DAYS[0]} AND {DAYS[1]}"
 
 
 _ARROW = {

@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.engine.checkpoint import Part, Position, Taken, whole_versions
-from jobs.engine.executors.filed import quoted
-from jobs.engine.ingest import ROW
+from jobs.engine.paths import check_table
 from jobs.engine.sources.common import (
     Feed,
     SourceError,
-    duck_type,
     footers,
     is_there,
     local,
@@ -27,6 +24,7 @@ from jobs.engine.sources.common import (
     same_schema,
 )
 from jobs.engine.store import BATCH
+from jobs.options import options
 
 
 class DeltaSource:
@@ -37,8 +35,8 @@ class DeltaSource:
 
     def __init__(self, feed: Feed, spec: Any) -> None:
         self._feed = feed
-        self._path = local(spec.path, feed.name)
-        self._options = {name: str(value) for name, value in spec.options.items()}
+        self._path = check_table(local(spec.path, feed.name), SourceError)
+        self._options = options("delta", spec.options)
         self._table: DeltaTable | None = None
 
     def check(self) -> None:
@@ -56,36 +54,18 @@ class DeltaSource:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         reader = spark.readStream.format("delta").options(**self._options)
-        return reader.load(str(self._path)).selectExpr(*self._feed.as_it_is)
+        return reader.load(str(self._path)).selectExpr(*self._feed.as_times_fit)
 
     def inspect(self, taken: Taken, batch: int) -> None:  # noqa: ARG002  # any batch sees the table
         self.check()
-
-    def read_again(
-        self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
-    ) -> None:
-        position = taken.position(batch)
-        files = [] if position is None else self._files(position)
-        columns = self._feed.stream.columns
-        selected = ", ".join(
-            f"CAST({quoted(c.name)} AS {duck_type(c)}) AS {quoted(c.name)}" for c in columns
-        )
-        declared = ", ".join(f"NULL::{duck_type(c)} AS {quoted(c.name)}" for c in columns)
-        source = f"SELECT {declared}, NULL::VARCHAR AS {quoted(ROW)} WHERE FALSE"
-        if files:
-            source = (
-                f"SELECT {selected}, NULL::VARCHAR AS {quoted(ROW)} "
-                f"FROM read_parquet({files!r}, hive_partitioning = true)"
-            )
-        connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} AS {source}")
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
         files = self._files_of(parts)
         if not files:
             return self._feed.none(spark)
         reader = spark.read.schema(self._feed.schema).option("basePath", str(self._path))
-        frame = reader.parquet(*(f"file://{path}" for path in files))
-        return numbered(spark, frame, files).selectExpr(*self._feed.as_it_is, f"`{BATCH}`")
+        frame = reader.option("__globPaths__", "false").parquet(*map(str, files))
+        return numbered(spark, frame, files).selectExpr(*self._feed.as_times_fit, f"`{BATCH}`")
 
     def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:  # noqa: ARG002
         return footers(self._files_of(parts))
@@ -102,15 +82,6 @@ class DeltaSource:
         self._table.update_incremental()
         position = taken.position(batch)
         return self._table.version() - (-1 if position is None else whole_versions(position))
-
-    def _files(self, position: Position) -> list[str]:
-        """Those of whole versions up to the position's, and the first ones of its own version."""
-        version, count = int(position["reservoirVersion"]), _index(position)
-        if position["isStartingVersion"]:
-            return [str(self._path / file) for file in _in_snapshot(self._path, version)[:count]]
-        own = [str(self._path / file) for file in _added(self._path, version)[:count]]
-        earlier = DeltaTable(self._path, version=version - 1).file_uris()
-        return [*earlier, *own]
 
 
 @lru_cache(maxsize=4)

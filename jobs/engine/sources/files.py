@@ -5,7 +5,6 @@ not the declared ones stops the job before a row of it is used.  What cannot be 
 row, a line, or a file as a whole.
 """
 
-import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,7 +12,6 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
@@ -142,13 +140,6 @@ class FilesSource:
         work = partial(self._reader.stage, directory)
         return tuple(_done(work, [path for path, _ in counts], spark)), False
 
-    def read_again(
-        self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
-    ) -> None:
-        again = {"parquet": self._parquet_again, "json": self._json_again, "csv": self._csv_again}
-        files = [path for path in taken.files(batch) if path.stat().st_size]
-        again[self._format](connection, table, files)
-
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
         work = partial(_rows_of, self._reader)
         return self._each(spark, taken, parts).mapInArrow(
@@ -192,57 +183,6 @@ class FilesSource:
             if not self._recursive:
                 return
 
-    # --- read again, without Spark ---------------------------------------------------------------
-
-    def _parquet_again(
-        self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
-    ) -> None:
-        selected = ", ".join(_typed(self._feed.stream.columns))
-        if files:
-            paths = [str(path) for path in files]
-            connection.execute(
-                f"CREATE TABLE {quoted(table)} AS "
-                f"SELECT {selected}, NULL::VARCHAR AS {quoted(ROW)} FROM read_parquet({paths!r})"
-            )
-        else:
-            _make(connection, table, self._feed, [])
-
-    def _json_again(
-        self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
-    ) -> None:
-        lines = [line for path in files for line in _lines(path) if line.strip()]
-        _make(connection, "_lines", self._feed, lines)
-        row = quoted(ROW)
-        selected = ", ".join(
-            f"{_from_json(c.name, duck_type(c))} AS {quoted(c.name)}"
-            for c in self._feed.stream.columns
-        )
-        connection.execute(
-            f"CREATE OR REPLACE TABLE {quoted(table)} AS SELECT {selected}, {row} FROM "
-            f"(SELECT {row}, CASE WHEN json_valid({row}) THEN {row}::JSON END AS parsed "
-            "FROM _lines); DROP TABLE _lines"
-        )
-
-    def _csv_again(
-        self, connection: duckdb.DuckDBPyConnection, table: str, files: list[Path]
-    ) -> None:
-        header = self._options.get("header", "false").lower() == "true"
-        lines = [
-            line for path in files for line in list(_lines(path))[1 if header else 0 :] if line
-        ]
-        columns = self._feed.stream.columns
-        parsed = [_fields(line, self._reader.dialect.separator, len(columns)) for line in lines]
-        raw = {f"c{i}": pa.array([p[i] for p in parsed], pa.string()) for i in range(len(columns))}
-        connection.register("_fields", pa.table(raw | {ROW: pa.array(lines, pa.string())}))
-        selected = ", ".join(
-            f"TRY_CAST(c{i} AS {duck_type(c)}) AS {quoted(c.name)}" for i, c in enumerate(columns)
-        )
-        connection.execute(
-            f"CREATE OR REPLACE TABLE {quoted(table)} AS "
-            f"SELECT {selected}, {quoted(ROW)} FROM _fields"
-        )
-        connection.unregister("_fields")
-
 
 def _done(
     work: Callable[[Path], tuple[str, int]], files: list[Path], spark: SparkSession
@@ -284,34 +224,3 @@ def _listed(files: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 def _typed(columns: Iterable[Column]) -> list[str]:
     """Columns of a file as those that were declared."""
     return [f"CAST({quoted(c.name)} AS {duck_type(c)}) AS {quoted(c.name)}" for c in columns]
-
-
-def _lines(path: Path) -> Iterable[str]:
-    """The lines as Spark counts them."""
-    text = path.read_bytes().decode("utf-8", errors="replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _fields(line: str, separator: str, count: int) -> Mapping[int, str | None]:
-    """The fields of a line; an empty one is null, as many as were declared."""
-    found = next(csv.reader([line], delimiter=separator), [])
-    return {i: found[i] if i < len(found) and found[i] != "" else None for i in range(count)}
-
-
-def _from_json(name: str, kind: str) -> str:
-    value = f"parsed->>'$.\"{name}\"'"
-    if kind == "TIMESTAMPTZ":
-        seconds = f"to_timestamp(TRY_CAST({value} AS BIGINT))"
-        return f"coalesce(TRY_CAST({value} AS TIMESTAMPTZ), {seconds})"
-    return f"TRY_CAST({value} AS {kind})"
-
-
-def _make(connection: duckdb.DuckDBPyConnection, table: str, feed: Feed, lines: list[str]) -> None:
-    """A table of lines whose columns are still null."""
-    columns = ", ".join(f"{quoted(c.name)} {duck_type(c)}" for c in feed.stream.columns)
-    connection.execute(
-        f"CREATE OR REPLACE TABLE {quoted(table)} ({columns}, {quoted(ROW)} VARCHAR)"
-    )
-    connection.register("_text", pa.table({ROW: pa.array(lines, pa.string())}))
-    connection.execute(f"INSERT INTO {quoted(table)} BY NAME FROM _text").fetchall()
-    connection.unregister("_text")

@@ -1,7 +1,7 @@
 """Made-up tuples: a function of the job's start, the seed and the second that they belong to.
 
-Spark's rate source counts seconds, everything else is arithmetic on whole numbers that Spark and
-DuckDB carry out alike.  So what was generated can be generated again from the offset alone.
+Spark's rate source counts seconds, everything else is arithmetic on whole numbers.  So what was
+generated can be generated again from the offset alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,19 +9,12 @@ from datetime import timedelta
 from typing import Any
 from zlib import crc32
 
-import duckdb
 from pyspark.sql import DataFrame, SparkSession
-from sqlglot import parse_one
 
 from jobs.engine.checkpoint import Part, Position, Taken
-from jobs.engine.executors.filed import quoted
-from jobs.engine.ingest import ROW
 from jobs.engine.sources.common import Feed, counted
 from jobs.engine.store import BATCH
 from optimizer.query import Column
-
-_MACRO = "CREATE OR REPLACE TEMP MACRO timestamp_micros(t) AS make_timestamptz(CAST(t AS BIGINT))"
-"""Spark's function, which DuckDB lacks."""
 
 TICK = timedelta(seconds=1)
 """What one row of Spark's rate source becomes."""
@@ -72,20 +65,6 @@ class GeneratorSource:
     def inspect(self, taken: Taken, batch: int) -> None:
         """What is made up has the right schema."""
 
-    def read_again(
-        self, connection: duckdb.DuckDBPyConnection, table: str, taken: Taken, batch: int
-    ) -> None:
-        ticks = _ticks(taken.position(batch))
-        counted = f"SELECT range AS tick, {_duck(self._count('range'))} AS many FROM range({ticks})"
-        made = f"SELECT tick, many, unnest(range(many)) AS n FROM ({counted})"
-        drawn = f"SELECT tick, many, n, {', '.join(map(_duck, self._drawn()))} FROM ({made})"
-        values = ", ".join(map(_duck, self._values()))
-        connection.execute(_MACRO)
-        connection.execute(
-            f"CREATE OR REPLACE TABLE {quoted(table)} AS "
-            f"SELECT {values}, NULL::VARCHAR AS {quoted(ROW)} FROM ({drawn})"
-        )
-
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
         spans = [(part.batch, _ticks(part.start), _ticks(part.end)) for part in parts]
         batches = spark.createDataFrame(spans, f"`{BATCH}` BIGINT, first BIGINT, last BIGINT")
@@ -100,7 +79,7 @@ class GeneratorSource:
     def waiting(self, taken: Taken, batch: int) -> int | None:
         """Nothing waits before it is made."""
 
-    # --- Spark's SQL, the same for both ----------------------------------------------------------
+    # --- Spark's SQL ------------------------------------------------------------------------------
 
     def _count(self, tick: str = "value") -> str:
         """How many tuples a second has; fractions add up over several seconds."""
@@ -177,7 +156,3 @@ def _typed(number: str, column: Column) -> str:
     if column.type == "BINARY":
         return f"CAST(CAST({number} AS STRING) AS BINARY)"
     return f"CAST({number} AS {column.type})"
-
-
-def _duck(text: str) -> str:
-    return parse_one(text, read="spark").sql(dialect="duckdb")

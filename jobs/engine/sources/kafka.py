@@ -26,9 +26,6 @@ class KafkaSource:
     def inspect(self, *_: Any) -> None:
         self._refuse()
 
-    def read_again(self, *_: Any) -> None:
-        self._refuse()
-
     def again(self, *_: Any) -> NoReturn:
         self._refuse()
 

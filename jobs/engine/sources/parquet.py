@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.paths import duck_reads
-from jobs.engine.sources.common import Feed, arrow_type, raw_schema, same_schema
+from jobs.engine.sources.common import DAYS, Feed, arrow_type, raw_schema, same_schema
 
 DAMAGED = "cannot be read"
 """How the reason begins for which a whole file is set aside; the row is the file's path."""
@@ -153,17 +153,16 @@ def _valid(value: pa.Array) -> bool:
 
 def _limits(kind: pa.DataType) -> tuple[int, int] | None:
     """The first and the last moment of the years 1 to 9999, if a type is one of times."""
+    first, last = DAYS
     if pa.types.is_date32(kind):
-        return _FIRST // _DAY, _LAST // _DAY
-    if pa.types.is_timestamp(kind) and kind.unit in _IN:
-        return _FIRST // _IN[kind.unit], _LAST // _IN[kind.unit]
+        return first, last
+    if pa.types.is_timestamp(kind) and kind.unit in _IN_A_DAY:
+        many = _IN_A_DAY[kind.unit]
+        return first * many, (last + 1) * many - 1
     return None
 
 
-_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
-_IN = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_DAY = 86_400_000_000
-"""Microseconds."""
+_IN_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
 
 def _raw(rows: pa.RecordBatch, path: Path, feed: Feed) -> pa.Table:
