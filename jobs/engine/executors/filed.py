@@ -14,6 +14,9 @@ import pyarrow as pa
 from jobs.engine.paths import read_parquet
 from jobs.engine.store import BATCH, UNTIL, File, Store
 
+_NUMBER = "file_row_number"
+"""What DuckDB calls the number of a row in its file."""
+
 
 @dataclass(frozen=True)
 class Share:
@@ -58,19 +61,23 @@ class Filed:
         )
 
     def _parts(self, share: Share | None) -> Iterator[str]:
-        """Whole files in one go, those of which a share ends in the middle by themselves."""
+        """Whole files in one go, those of which a share ends in the middle by themselves.
+
+        Where a column has the name by which DuckDB numbers rows, files are never cut.
+        """
         first, last = share.range(sum(rows for _, rows in self.files)) if share else (0, None)
+        uncut = any(name.lower() == _NUMBER for name in self.schema.names)
         whole, end = [], 0
         for path, rows in self.files:
             begin, end = end, end + rows
-            if begin >= first and (last is None or end <= last):
+            if begin >= first and (last is None or (begin if uncut else end - 1) < last):
                 whole.append(path)
-            elif last is not None and begin < last and end > first:
+            elif last is not None and begin < last and end > first and not uncut:
                 low, high = max(first - begin, 0), min(last - begin, rows)
                 yield (
-                    f"(SELECT * EXCLUDE (file_row_number) FROM "
-                    f"{read_parquet([path], ', file_row_number = true')} "
-                    f"WHERE file_row_number >= {low} AND file_row_number < {high})"
+                    f"(SELECT * EXCLUDE ({_NUMBER}) FROM "
+                    f"{read_parquet([path], f', {_NUMBER} = true')} "
+                    f"WHERE {_NUMBER} >= {low} AND {_NUMBER} < {high})"
                 )
         if whole:
             yield read_parquet(whole)

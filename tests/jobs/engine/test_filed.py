@@ -55,6 +55,20 @@ def test_shares_are_all_rows_once(
         assert max(map(len, taken)) - min(map(len, taken)) <= 1
 
 
+@pytest.mark.parametrize("name", ["file_row_number", "FILE_ROW_NUMBER", "filename"])
+@pytest.mark.parametrize("tasks", range(1, 6))
+def test_a_column_may_be_called_as_duckdb_numbers_rows(directory: Path, name: str, tasks: int):
+    schema, files = pa.schema([("n", pa.int64()), (name, pa.int64())]), []
+    for at, count in enumerate((3, 0, 1, 5)):
+        path = directory / f"{name}-{at}.parquet"
+        numbers = [10 * at + i for i in range(count)]
+        pq.write_table(pa.table({"n": numbers, name: [7] * count}, schema), path)
+        files.append((str(path), count))
+    rows = Filed(tuple(files), schema)
+    taken = [n for task in range(tasks) for n in read(rows, Share(task, tasks))]
+    assert sorted(taken) == [0, 1, 2, 20, 30, 31, 32, 33, 34]
+
+
 def test_files_may_have_their_columns_in_another_order(directory: Path):
     one, other = directory / "one.parquet", directory / "other.parquet"
     pq.write_table(pa.table({"n": [1, 2], "@batch": [10, 10]}, SCHEMA), one)
