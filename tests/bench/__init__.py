@@ -9,6 +9,7 @@ BENCHES: dict[str, str] = {
     "crash": "tests.bench.crash:crash",
     "differential": "tests.bench.differential:differential",
     "drift": "tests.bench.drift:drift",
+    "durability": "tests.bench.durability:durability",
     "migration": "tests.bench.migration:migration",
     "native-join": "tests.bench.native_join:native_join",
     "orders": "tests.bench.orders:orders",
