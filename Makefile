@@ -9,7 +9,7 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE # with it, every start compiles every module
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test loop screens check plans stores lock clean
+.PHONY: help setup demo test quick loop screens check plans stores lock clean
 
 help: ## Show this list
 	@printf '\033[1mMidstream\033[0m changes the plan of a running Spark streaming query, midstream.\n\n'
@@ -32,12 +32,15 @@ loop: $(READY) ## Run the tests of the whole loop alone, on the real Airflow and
 screens: $(READY) ## Use the pages as on-call does, in Debian's Chromium, and keep docs/screens
 	MIDSTREAM_SCREENS=docs/screens $(BIN)/pytest tests/dags/test_browser.py --basetemp=/tmp/midstream
 
-check: $(READY) ## Lint, types, import contracts and the tests that need no Spark
+check: $(READY) ## Lint, types and import contracts
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m "not spark and not services and not browser and not demo"
+
+quick: $(READY) ## Run the tests that need no Spark
+	$(BIN)/pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+		-m "not spark and not services and not browser and not demo"
 
 plans: $(READY) ## Write the golden plans of tests/plans again
 	$(BIN)/python -m tests.plans
