@@ -15,7 +15,7 @@ CLOCK = 1_790_000_000_000_000
 ROWS = {1: 60, 2: 36, 3: 14}
 """How many rows a stream has at most, by the number of inputs."""
 
-FORMATS = ("parquet",)
+FORMATS = ("parquet", "parquet", "csv", "json")
 
 DIRECTORIES = ("d", "k=v", "a b", "it's", 'q"q', "s*", "[ab]", "q?", "ü", "a%20b", "x{1,2}", "a+b",
                "a#b", "a,b", "a&b", "$HOME", "~", "(x)")  # fmt: skip

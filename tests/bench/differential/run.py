@@ -103,15 +103,16 @@ Read = Callable[..., Any]
 
 
 @contextmanager
-def _engine(name: str, case: Case, spark: Any) -> Iterator[tuple[Executor, Read]]:
+def _engine(name: str, case: Case, scratch: Path, spark: Any) -> Iterator[tuple[Executor, Read]]:
     if name == "duckdb":
         yield DuckExecutor(writers=2), FilesSource.rows
     elif name == "spark-duckdb":
-        yield TasksExecutor(Inline(case.tasks)), FilesSource.filed  # type: ignore[arg-type]
+        tasks: Any = Inline(case.tasks)
+        yield TasksExecutor(tasks), partial(FilesSource.filed, scratch=scratch, spark=tasks)
     else:
         from jobs.engine.executors.spark import SparkExecutor
 
-        yield SparkExecutor(spark), partial(FilesSource.frame_of, spark=spark)
+        yield SparkExecutor(spark), partial(FilesSource.frame_of, scratch=scratch, spark=spark)
 
 
 def carry_out(
@@ -129,7 +130,8 @@ def carry_out(
 
     tables = streaming.job_store(job) if store is None else store
     made = streaming.engine_job(job)
-    with _engine(engine, case, spark) as (executor, read):
+    scratch = layout.local(job.storage) / "scratch"
+    with _engine(engine, case, scratch, spark) as (executor, read):
         running = Engine(made, tables, executor, lambda: case.clock, look=look)
         try:
             for number in range(case.count):
