@@ -87,7 +87,7 @@ class Up:
         headers = {"content-type": "application/json"}
         if who is not None:
             headers["authorization"] = f"Bearer {self._token(who)}"
-        return _send(method, self.found["airflow"] + path, body, headers)
+        return send(method, self.found["airflow"] + path, body, headers)
 
     def _token(self, who: str) -> str:
         if who not in self._tokens:
@@ -155,7 +155,8 @@ class Up:
         return MlflowClient(self.found["mlflow"])
 
 
-def _send(method: str, url: str, body: Any, headers: Mapping[str, str]) -> tuple[int, Any]:
+def send(method: str, url: str, body: Any, headers: Mapping[str, str]) -> tuple[int, Any]:
+    """A request to one of the services: its status, and its answer."""
     content = None if body is None else json.dumps(body).encode()
     request = Request(url, content, dict(headers), method=method)  # ours, http
     try:

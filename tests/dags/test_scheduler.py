@@ -6,6 +6,7 @@ They start once, and the tests go on from where the one before has left them.
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from jobs.migrations import Record, Watched, records
+from jobs.services.supervisor import below
 from stats.store import BATCHES, STREAMS, VERDICTS, StatsStore, Window
 from tests.dags import job
-from tests.dags.services import Up, midstream, until
+from tests.dags.services import Up, midstream, send, until
 
 pytestmark = pytest.mark.services
 
@@ -66,6 +68,33 @@ def test_who_may_do_what(up: Up):
     del fine["reason"]
     assert up.trigger("migrate", **fine)[0] == 400
     assert up.runs("migrate") == []
+
+
+def test_who_comes_in_at_all(up: Up):
+    """Through the door that stands before Airflow's and MLflow's own applications."""
+    for page, health in (("airflow", "/api/v2/monitor/health"), ("mlflow", "/version")):
+        url = up.found[page]
+        for name, value in (("host", "evil.org"), ("origin", "http://localhost:3000")):
+            assert send("GET", url + health, None, {name: value})[0] == 403
+    body = {"username": "nobody", "password": "x"}
+    asked = [up.ask("POST", "/auth/token", body, who=None)[0] for _ in range(4)]
+    assert asked == [401, 401, 401, 429]
+
+
+def test_no_secret_is_in_a_commands_words_a_jobs_variables_or_a_log(up: Up):
+    people, _ = up.home.people()
+    secrets = [one.encode() for one in (*people.values(), *up.home.keys().values())]
+    pid = up.pid("job-shop")
+    assert pid
+    processes = [Path(f"/proc/{one}") for one in [pid, *below(pid)]]
+    read = [place / name for place in processes for name in ("environ", "cmdline")]
+    held = up.status()["supervisor"]["pid"]
+    read += [Path(f"/proc/{one}/cmdline") for one in [held, *below(held)]]
+    read += [path for path in up.home.logs.rglob("*.log") if path.is_file()]
+    for path in read:
+        with suppress(OSError):  # a process that has ended
+            content = path.read_bytes()
+            assert not [one for one in secrets if one in content], path
 
 
 def test_the_dags_explain_themselves(up: Up):
