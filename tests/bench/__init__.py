@@ -11,6 +11,7 @@ BENCHES: dict[str, str] = {
     "drift": "tests.bench.drift:drift",
     "durability": "tests.bench.durability:durability",
     "migration": "tests.bench.migration:migration",
+    "mutation": "tests.bench.mutation:mutation",
     "native-join": "tests.bench.native_join:native_join",
     "orders": "tests.bench.orders:orders",
     "qualified": "tests.bench.qualified:qualified",

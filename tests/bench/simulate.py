@@ -17,7 +17,7 @@ from jobs import show
 from jobs.errors import InputError
 from tests.simulation.case import Case, draw
 from tests.simulation.report import report
-from tests.simulation.run import run
+from tests.simulation.run import goes_wrong, run
 from tests.simulation.shrink import shrink
 
 CHUNK = 8
@@ -81,12 +81,12 @@ def _failures(seeds: range, jobs: int, *, migrations: bool) -> Iterator[Failure 
     if jobs == 1 or len(seeds) <= CHUNK:
         yield from map(look, seeds)
         return
-    with _pool(jobs) as pool:
+    with processes(jobs) as pool:
         yield from pool.map(look, seeds, chunksize=CHUNK)
 
 
 @contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes of their own: DuckDB's threads do not survive a fork."""
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
     try:
@@ -105,4 +105,4 @@ def check(seed: int, tries: int = 60, *, migrations: bool = False) -> Failure | 
 
 
 def _fails(case: Case) -> bool:
-    return bool(run(case).differences)
+    return goes_wrong(case)

@@ -18,6 +18,7 @@ from optimizer.plan import Node, applied_by, walk
 from optimizer.query import RESULT, WINDOW_END, WINDOW_START, Aggregate, ColumnRef, Grouping, Query
 from tests.simulation.case import Case, Row, relation
 from tests.simulation.queries import Limits
+from tests.simulation.values import WHOLE, equal
 
 Bag = Counter[tuple[object, ...]]
 """Rows as a multiset."""
@@ -47,18 +48,18 @@ class Account:
         for row in rows:
             time = row.values[time_at]
             if row.reason is not None:
-                self.rejected[(*row.values, row.reason, row.reason)] += 1
+                self.rejected[(*row.known, row.reason, row.reason)] += 1
             elif time is None:
-                self.rejected[(*row.values, "no event time", None)] += 1
+                self.rejected[(*row.known, "no event time", None)] += 1
             elif not YEAR_1 <= time <= YEAR_9999:
-                self.rejected[(*row.values, "event time out of range", None)] += 1
+                self.rejected[(*row.known, "event time out of range", None)] += 1
             elif time > clock + ingest.ahead:
                 why = "event time too far in the future"
-                self.rejected[(*row.values, why, None)] += 1
+                self.rejected[(*row.known, why, None)] += 1
             else:
                 self.newest = time if self.newest is None else max(time, self.newest)
                 if watermark is not None and time < watermark:
-                    self.late[(*row.values, watermark)] += 1
+                    self.late[(*row.known, watermark)] += 1
                 else:
                     self.accepted.append(row)
 
@@ -115,18 +116,24 @@ def results(case: Case, name: str, made: Accounts) -> pa.Table:
     return _database(case, made).sql(text).to_arrow_table()
 
 
+def schemas(case: Case) -> dict[str, pa.Schema]:
+    """The columns of each query's results."""
+    nothing = Accounts({name: Account() for name in case.job.streams}, [None])
+    return {name: results(case, name, nothing).schema for name in case.job.plans}
+
+
 def sql(query: Query, limits: Limits, watermark: int | None) -> str:
     """A query as one DuckDB statement over whole streams."""
-    sources = ", ".join(f'"{stream.name}" AS {alias}' for alias, stream in query.inputs)
-    conditions = [f"({predicate})" for predicate in query.predicates]
+    sources = ", ".join(f'"{stream.name}" AS "{alias}"' for alias, stream in query.inputs)
+    conditions = [f"({predicate.expression.sql(_quoted)})" for predicate in query.predicates]
     where = " AND ".join([*conditions, *_within(query, limits, query.aliases)]) or "TRUE"
     if query.grouping is None:
-        columns = ", ".join(f"{o.expression} AS {o.name}" for o in query.output)
+        columns = ", ".join(f'{o.expression.sql(_quoted)} AS "{o.name}"' for o in query.output)
         return f"SELECT {columns} FROM {sources} WHERE {where}"
     grouped = _grouped(query, query.grouping, sources, where)
-    outputs = ", ".join(f"{o.expression.sql(lambda c: c.name)} AS {o.name}" for o in query.output)
+    outputs = ", ".join(f'{o.expression.sql(_quoted)} AS "{o.name}"' for o in query.output)
     closed = (
-        "FALSE" if watermark is None else f"epoch_us({WINDOW_END}) + {wait(query)} <= {watermark}"
+        "FALSE" if watermark is None else f'epoch_us("{WINDOW_END}") + {wait(query)} <= {watermark}'
     )
     return f"SELECT {outputs} FROM ({grouped}) WHERE {closed}"
 
@@ -135,9 +142,11 @@ def content(case: Case, name: str, node: Node, accepted: Accounts) -> pa.Table:
     """All rows that an operator of joined tuples has ever made, under the names of its columns."""
     query = case.job.plans[name].query
     inputs = [(alias, stream.name) for alias, stream in query.inputs if alias in node.aliases]
-    columns = ", ".join(f'{column} AS "{column}"' for column in node.columns)
-    sources = ", ".join(f'"{stream}" AS {alias}' for alias, stream in inputs)
-    conditions = [f"({p})" for below in walk(node) for p in applied_by(below)]
+    columns = ", ".join(f'{_quoted(column)} AS "{column}"' for column in node.columns)
+    sources = ", ".join(f'"{stream}" AS "{alias}"' for alias, stream in inputs)
+    conditions = [
+        f"({p.expression.sql(_quoted)})" for below in walk(node) for p in applied_by(below)
+    ]
     conditions += _within(query, _closed(case.limits[name], query.aliases), node.aliases)
     where = " AND ".join(conditions) or "TRUE"
     text = f"SELECT {columns} FROM {sources} WHERE {where}"
@@ -153,7 +162,8 @@ def wait(query: Query) -> int:
 
 def _within(query: Query, limits: Limits, aliases: Collection[str]) -> list[str]:
     return [
-        f"epoch_us({query.event_times[newer]}) - epoch_us({query.event_times[older]}) <= {limit}"
+        f"epoch_us({_quoted(query.event_times[newer])})"
+        f" - epoch_us({_quoted(query.event_times[older])}) <= {limit}"
         for (newer, older), limit in limits.items()
         if newer in aliases and older in aliases
     ]
@@ -171,32 +181,46 @@ def _closed(limits: Limits, aliases: Sequence[str]) -> Limits:
 
 def _grouped(query: Query, grouping: Grouping, sources: str, where: str) -> str:
     """Every joined row in each of its windows: those that start at a slide and hold its time."""
-    time, size, slide = f"epoch_us({grouping.time})", grouping.size, grouping.slide
-    start = f"(CAST(floor({time} / {slide}) AS BIGINT) - _i.i) * {slide}"
+    time, size, slide = f"epoch_us({_quoted(grouping.time)})", grouping.size, grouping.slide
+    first = f"{time} - (({time} % {slide}) + {slide}) % {slide}"
+    start = f'({first} - "@i"."@n" * {slide})'
     inside = f"{start} <= {time} AND {time} < {start} + {size}"
     scope = {WINDOW_START: f"make_timestamp({start}) AT TIME ZONE 'UTC'",
              WINDOW_END: f"make_timestamp({start} + {size}) AT TIME ZONE 'UTC'"}  # fmt: skip
 
     def column(ref: ColumnRef) -> str:
-        return f"({scope[ref.name]})" if ref.alias == RESULT else str(ref)
+        return f"({scope[ref.name]})" if ref.alias == RESULT else _quoted(ref)
 
-    made = [f"{key.expression.sql(column)} AS {key.name}" for key in grouping.keys]
-    made += [f"{_aggregate(one, column)} AS {one.name}" for one in grouping.aggregates]
-    made += [f"{text} AS {name}" for name, text in scope.items()]
+    made = [f'{key.expression.sql(column)} AS "{key.name}"' for key in grouping.keys]
+    made += [f'{_aggregate(query, one, column)} AS "{one.name}"' for one in grouping.aggregates]
+    made += [f'{text} AS "{name}"' for name, text in scope.items()]
     count = size // slide + 1
     keys = ", ".join([*(key.expression.sql(column) for key in grouping.keys), start])
     return (
-        f"SELECT {', '.join(made)} FROM {sources}, range({count}) AS _i(i) "
+        f'SELECT {", ".join(made)} FROM {sources}, range({count}) AS "@i"("@n") '
         f"WHERE {where} AND {inside} GROUP BY {keys}"
     )
 
 
-def _aggregate(one: Aggregate, column: Callable[[ColumnRef], str]) -> str:
+def _aggregate(query: Query, one: Aggregate, column: Callable[[ColumnRef], str]) -> str:
     argument = one.argument.sql(column) if one.argument else "*"
     text = f"{one.function}({argument})"
     if one.condition is not None:
         text += f" FILTER (WHERE {one.condition.sql(column)})"
-    return f"CAST({text} AS BIGINT)" if one.function == "sum" else text
+    return f"CAST({text} AS BIGINT)" if _is_whole(query, one) else text
+
+
+def _is_whole(query: Query, one: Aggregate) -> bool:
+    """Whether it adds up integers, for which DuckDB has a wider type than other engines."""
+    if one.function != "sum" or one.argument is None:
+        return False
+    types = (query.streams[c.alias].column(c.name) for c in one.argument.columns)
+    return all(column is not None and column.type in WHOLE for column in types)
+
+
+def _quoted(column: ColumnRef) -> str:
+    """A column's name, whatever it is."""
+    return f'"{column.alias}"."{column.name}"' if column.alias else f'"{column.name}"'
 
 
 def _database(case: Case, accepted: Accounts) -> duckdb.DuckDBPyConnection:
@@ -220,7 +244,15 @@ def _connection() -> duckdb.DuckDBPyConnection:
 def bag(rows: pa.Table, names: Sequence[str]) -> Bag:
     """Rows as a multiset of tuples, times in microseconds."""
     columns = in_micros(rows.select(names)).columns
-    return Counter(zip(*(column.to_pylist() for column in columns), strict=True))
+    return Counter(zip(*map(_comparable, columns), strict=True))
+
+
+def _comparable(column: pa.ChunkedArray) -> list[object]:
+    """A column's values, of which each is equal to itself."""
+    values: list[object] = column.to_pylist()
+    if pa.types.is_floating(column.type):
+        return [equal(value) for value in values]
+    return values
 
 
 def in_micros(rows: pa.Table) -> pa.Table:

@@ -59,11 +59,30 @@ def tidy(r: Random, query: Query) -> Plan:
 
 def rigid(r: Random, query: Query, *, turned: bool, late: bool) -> Plan:
     """One that keeps every column: of queries alike, the states differ by their selects alone."""
+    return _grown(r, query, _deep(query, turned=turned), Habits(0, (1, 1) if late else (0, 0)))
+
+
+def frugal(r: Random, query: Query, *, turned: bool) -> Plan:
+    """One that selects at once, and drops every column as soon as nobody reads it any more."""
+    return _grown(r, query, _deep(query, turned=turned), Habits(1, (0, 0)))
+
+
+def inverted(r: Random, query: Query) -> Plan:
+    """One whose states are those of the rigid plan from the third input on, and not before."""
+    first, second, third, *others = map(Leaf, query.aliases)
+    tree: Tree = Branch((first, Branch((second, third))))
+    for leaf in others:
+        tree = Branch((tree, leaf))
+    return _grown(r, query, tree, Habits(0, (0, 0)))
+
+
+def _deep(query: Query, *, turned: bool) -> Tree:
+    """One input after another."""
     first, *others = map(Leaf, query.aliases[::-1] if turned else query.aliases)
     tree: Tree = first
     for leaf in others:
         tree = Branch((tree, leaf))
-    return _grown(r, query, tree, Habits(prune=0, wait=(1, 1) if late else (0, 0)))
+    return tree
 
 
 def _tree(r: Random, query: Query, aliases: list[str], combining: float = 0.4) -> Tree:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from random import Random
 
 from optimizer.query import (
     RESULT,
@@ -19,14 +18,17 @@ from optimizer.query import (
     Stream,
 )
 from optimizer.window import close, ranges
+from tests.simulation import names
+from tests.simulation.dice import Dice
+from tests.simulation.values import PLAIN, TIME, kind, some_type
 
-UNIT = 250_000
-"""Times are mostly multiples of this, so that tuples often meet at the very edge of a window."""
+Input = tuple[str, Stream]
 
 Limits = Mapping[tuple[str, str], int]
 """How far, at most, the first input's tuples are newer than the second's, as the query says it."""
 
-NUMBERS = ("k", "j", "v")
+Inputs = Sequence[Input]
+"""Streams, and what a query calls them."""
 
 
 @dataclass(frozen=True)
@@ -37,95 +39,100 @@ class Asked:
     limits: Limits
 
 
-def stream(r: Random, name: str) -> Stream:
-    """A stream of small numbers, its columns in any order."""
+def stream(r: Dice, name: str) -> Stream:
+    """A stream of two keys, a small number and anything else, its columns in any order."""
     time = r.choice(["ts", "at"])
-    columns = [Column(time, "TIMESTAMP"), *(Column(c, "BIGINT") for c in NUMBERS)]
+    types = [r.key, r.key, PLAIN, *([] if r.plain else [some_type(r)])]
+    named = zip(names.columns(r, "kjvw"[: len(types)]), types, strict=True)
+    columns = [Column(time, TIME), *(Column(*one) for one in named)]
     return Stream(name, tuple(r.sample(columns, len(columns))), time)
 
 
-def ask(r: Random, streams: Sequence[Stream], aliases: str = "abcde") -> Asked:
+def ask(r: Dice, streams: Sequence[Stream], letters: str = "abcde") -> Asked:
     """A query of one to five of the streams, some of them perhaps more than once."""
     count = r.choices([1, 2, 3, 4, 5], [2, 4, 5, 3, 1])[0]
-    inputs = tuple((alias, r.choice(streams)) for alias in aliases[:count])
-    names = [alias for alias, _ in inputs]
-    limits = _limits(r, names)
+    inputs = tuple((alias, r.choice(streams)) for alias in letters[:count])
+    aliases = [alias for alias, _ in inputs]
+    limits = _limits(r, aliases)
     grouping = _grouping(r, inputs) if r.random() < 0.45 else None
     query = Query(
         inputs,
-        _predicates(r, names),
-        close(names, limits),
-        _output(r, names) if grouping is None else _results(r, grouping),
+        _predicates(r, inputs),
+        close(aliases, limits),
+        _output(r, inputs) if grouping is None else _results(r, grouping),
         grouping,
     )
     return Asked(query, limits)
 
 
-def like(r: Random, asked: Asked, wider_by: Sequence[int] = (0, 0, 0, 4 * UNIT)) -> Asked:
+def like(r: Dice, asked: Asked, wider_by: Sequence[int] = (0, 0, 0, 4)) -> Asked:
     """The same query under other names, perhaps with wider windows or another output."""
     query = asked.query
-    names = {alias: f"{alias}{alias}" for alias in query.aliases}
-    wider = {pair: r.choice(wider_by) for pair in asked.limits}
-    limits = {(names[i], names[j]): limit + wider[i, j] for (i, j), limit in asked.limits.items()}
-    aliases = list(names.values())
-    grouping = _renamed(query.grouping, names)
+    renamed = {alias: f"{alias}{alias}" for alias in query.aliases}
+    wider = {pair: r.unit * r.choice(wider_by) for pair in asked.limits}
+    limits = {
+        (renamed[i], renamed[j]): limit + wider[i, j] for (i, j), limit in asked.limits.items()
+    }
+    aliases = list(renamed.values())
+    inputs = tuple((renamed[alias], stream) for alias, stream in query.inputs)
+    grouping = _renamed(query.grouping, renamed)
     if r.random() < 0.3:
         grouping = None
-    output = tuple(Named(n.name, n.expression.rename(names)) for n in query.output)
+    output = tuple(Named(n.name, n.expression.rename(renamed)) for n in query.output)
     if grouping is None and (query.grouping is not None or r.random() < 0.5):
-        output = _output(r, aliases)
-    inputs = tuple((names[alias], stream) for alias, stream in query.inputs)
-    predicates = tuple(predicate.rename(names) for predicate in query.predicates)
+        output = _output(r, inputs)
+    predicates = tuple(predicate.rename(renamed) for predicate in query.predicates)
     return Asked(Query(inputs, predicates, close(aliases, limits), output, grouping), limits)
 
 
-def laxer(r: Random, query: Query, lost: float = 0.2) -> Query:
+def laxer(r: Dice, query: Query, lost: float = 0.2) -> Query:
     """Perhaps with fewer selects, so that a query alike needs rows that this one does not."""
     kept = tuple(p for p in query.predicates if len(p.aliases) == 2 or r.random() >= lost)
     return replace(query, predicates=kept)
 
 
-def _renamed(grouping: Grouping | None, names: Mapping[str, str]) -> Grouping | None:
+def _renamed(grouping: Grouping | None, aliases: Mapping[str, str]) -> Grouping | None:
     if grouping is None:
         return None
     return replace(
         grouping,
-        keys=tuple(Named(key.name, key.expression.rename(names)) for key in grouping.keys),
+        keys=tuple(Named(key.name, key.expression.rename(aliases)) for key in grouping.keys),
         aggregates=tuple(
             replace(
                 a,
-                argument=a.argument and a.argument.rename(names),
-                condition=a.condition and a.condition.rename(names),
+                argument=a.argument and a.argument.rename(aliases),
+                condition=a.condition and a.condition.rename(aliases),
             )
             for a in grouping.aggregates
         ),
-        time=ColumnRef(names[grouping.time.alias], grouping.time.name),
+        time=ColumnRef(aliases[grouping.time.alias], grouping.time.name),
     )
 
 
 # --- predicates and windows ----------------------------------------------------------------------
 
 
-def _predicates(r: Random, names: Sequence[str]) -> tuple[Predicate, ...]:
+def _predicates(r: Dice, inputs: Inputs) -> tuple[Predicate, ...]:
     made = []
-    for position, alias in enumerate(names):
+    for position, one in enumerate(inputs):
         if position:
-            made += _joins(r, alias, r.choice(names[:position]))
+            made += _joins(r, one, r.choice(inputs[:position]))
         if position > 1 and r.random() < 0.2:
-            made += _joins(r, alias, r.choice(names[:position]))
+            made += _joins(r, one, r.choice(inputs[:position]))
         if r.random() < 0.3:
-            made.append(_select(r, alias))
+            made.append(_select(r, one))
     return tuple({str(predicate): predicate for predicate in made}.values())
 
 
-def _joins(r: Random, alias: str, other: str) -> list[Predicate]:
-    left, right = _number(r, alias), _number(r, other)
+def _joins(r: Dice, one: Input, other: Input) -> list[Predicate]:
     kind = r.choices(["equal", "shifted", "theta", "none"], [10, 2, 2, 1])[0]
     if kind == "equal":
-        name = r.choice(["k", "j"])
-        return [Predicate.equality(_column(alias, name), _column(other, name))]
+        return [Predicate.equality(*(Expression.of(_key(r, side)) for side in (one, other)))]
+    left, right = _number(r, one), _number(r, other)
     if kind == "shifted":
         return [Predicate.equality(_over("\0 + 1", left), _over("coalesce(\0, 0)", right))]
+    if kind == "theta" and r.random() < 0.3:
+        return [Predicate(_over(r.choice(["\0 < \0", "\0 <> \0"]), _key(r, one), _key(r, other)))]
     if kind == "theta":
         return [
             Predicate(_over(r.choice(["\0 < \0", "abs(\0 - \0) <= 1", "\0 <> \0"]), left, right))
@@ -133,35 +140,42 @@ def _joins(r: Random, alias: str, other: str) -> list[Predicate]:
     return []
 
 
-def _select(r: Random, alias: str) -> Predicate:
+def _select(r: Dice, one: Input) -> Predicate:
+    if r.random() < 0.3:
+        column, constant = _any(r, one)
+        template = r.choice(
+            ["\0 IS NOT NULL", "\0 <= \0", f"\0 <> {constant}", f"\0 >= {constant}"]
+        )
+        return Predicate(_over(template, *[column] * template.count("\0")))
     template = r.choice(["\0 > 1", "\0 % 3 <> 0", "\0 IS NOT NULL", "NOT \0 = 2", "\0 <= \0"])
-    return Predicate(_over(template, *(_number(r, alias) for _ in range(template.count("\0")))))
+    return Predicate(_over(template, *(_number(r, one) for _ in range(template.count("\0")))))
 
 
-def _limits(r: Random, names: Sequence[str]) -> Limits:
+def _limits(r: Dice, aliases: Sequence[str]) -> Limits:
     kind = r.choice(["global", "ranges", "between"])
     if kind == "global":
-        width = UNIT * r.randrange(13)
-        return {(i, j): width for i in names for j in names if i != j}
+        width = r.span(r.randrange(13))
+        return {(i, j): width for i in aliases for j in aliases if i != j}
     if kind == "ranges":
-        return ranges(names, {name: UNIT * r.randrange(13) for name in names})
+        return ranges(aliases, {alias: r.span(r.randrange(13)) for alias in aliases})
     limits = {}
-    for position, name in enumerate(names[1:], start=1):
-        other = r.choice(names[:position])
-        low = r.randrange(-8, 9)
-        high = low + r.randrange(9)
-        limits[name, other], limits[other, name] = high * UNIT, -low * UNIT
+    for position, alias in enumerate(aliases[1:], start=1):
+        other = r.choice(aliases[:position])
+        low = r.span(r.randrange(-8, 9))
+        limits[alias, other], limits[other, alias] = low + r.span(r.randrange(9)), -low
     return limits
 
 
 # --- what comes out ------------------------------------------------------------------------------
 
 
-def _output(r: Random, names: Sequence[str]) -> tuple[Named, ...]:
-    return tuple(Named(f"o{i}", _value(r, names)) for i in range(r.randrange(1, 5)))
+def _output(r: Dice, inputs: Inputs) -> tuple[Named, ...]:
+    made = names.outputs(r, r.randrange(1, 5))
+    return tuple(Named(name, r.choice([_value, _anything])(r, inputs)) for name in made)
 
 
-def _value(r: Random, names: Sequence[str]) -> Expression:
+def _value(r: Dice, inputs: Inputs) -> Expression:
+    """A number made of numbers."""
     template = r.choice(
         [
             "\0",
@@ -172,53 +186,84 @@ def _value(r: Random, names: Sequence[str]) -> Expression:
             "CASE WHEN \0 > 2 THEN \0 ELSE 0 END",
         ]
     )
-    return _over(template, *(_number(r, r.choice(names)) for _ in range(template.count("\0"))))
+    return _over(template, *(_number(r, r.choice(inputs)) for _ in range(template.count("\0"))))
 
 
-def _results(r: Random, grouping: Grouping) -> tuple[Named, ...]:
+def _anything(r: Dice, inputs: Inputs) -> Expression:
+    """A column of any type."""
+    column, constant = _any(r, r.choice(inputs))
+    return _over(r.choice(["\0", "\0", f"coalesce(\0, {constant})"]), column)
+
+
+def _results(r: Dice, grouping: Grouping) -> tuple[Named, ...]:
     refs = [ColumnRef(RESULT, name) for name in grouping.names]
     named = [Named(column.name, Expression.of(column)) for column in r.sample(refs, len(refs))]
-    if grouping.aggregates and r.random() < 0.3:
-        count = ColumnRef(RESULT, grouping.aggregates[0].name)
+    first = grouping.aggregates[0]
+    if first.function == "count" and r.random() < 0.6:
+        count = ColumnRef(RESULT, first.name)
         named.append(Named("more", Expression("\0 + 1", (count,))))
     return tuple(named)
 
 
-def _grouping(r: Random, inputs: Sequence[tuple[str, Stream]]) -> Grouping:
-    names = [alias for alias, _ in inputs]
+def _grouping(r: Dice, inputs: Inputs) -> Grouping:
     times = [ColumnRef(alias, stream.event_time) for alias, stream in inputs]
     size = r.randrange(1, 13)
     slide = r.choice([size, r.randrange(1, size + 1), max(1, size // 2)])
-    keys = tuple(Named(f"g{i}", _key(r, names)) for i in range(r.choice([0, 1, 1, 2])))
-    aggregates = tuple(_aggregate(r, f"f{i}", names, times) for i in range(r.randrange(1, 4)))
-    return Grouping(keys, aggregates, r.choice(times), size * UNIT, slide * UNIT)
+    aggregates = tuple(_aggregate(r, f"f{i}", inputs, times) for i in range(r.randrange(1, 4)))
+    called = names.keys(r, r.choice([0, 1, 1, 2]), [one.name for one in aggregates])
+    keys = tuple(Named(name, _grouped_by(r, inputs)) for name in called)
+    return Grouping(keys, aggregates, r.choice(times), size * r.unit, slide * r.unit)
 
 
-def _key(r: Random, names: Sequence[str]) -> Expression:
-    return _over(r.choice(["\0", "\0", "\0 % 2"]), _number(r, r.choice(names)))
+def _grouped_by(r: Dice, inputs: Inputs) -> Expression:
+    if r.random() < 0.3:
+        return Expression.of(_any(r, r.choice(inputs))[0])
+    return _over(r.choice(["\0", "\0", "\0 % 2"]), _number(r, r.choice(inputs)))
 
 
-def _aggregate(r: Random, name: str, names: Sequence[str], times: Sequence[ColumnRef]) -> Aggregate:
+def _aggregate(r: Dice, name: str, inputs: Inputs, times: Sequence[ColumnRef]) -> Aggregate:
     function = r.choice(["count", "count", "sum", "min", "max", "avg"])
-    argument = None if function == "count" and r.random() < 0.5 else _value(r, names)
+    of_any = function in ("count", "min", "max") and r.random() < 0.4
+    argument = (_anything if of_any else _value)(r, inputs)
+    if function == "count" and r.random() < 0.5:
+        return _filtered(r, Aggregate(name, function), inputs, times)
+    return _filtered(r, Aggregate(name, function, argument), inputs, times)
+
+
+def _filtered(
+    r: Dice, aggregate: Aggregate, inputs: Inputs, times: Sequence[ColumnRef]
+) -> Aggregate:
     kind = r.choices(["none", "own", "start", "end"], [5, 2, 1, 1])[0]
     edge = ColumnRef(RESULT, WINDOW_START if kind == "start" else WINDOW_END)
     sign = "+" if kind == "start" else "-"
+    inner = f"INTERVAL '{4 * r.unit}' MICROSECOND"
     condition = {
         "none": None,
-        "own": _over("\0 > 1", _number(r, r.choice(names))),
-        "start": Expression(f"\0 < \0 {sign} INTERVAL '1' SECOND", (r.choice(times), edge)),
-        "end": Expression(f"\0 >= \0 {sign} INTERVAL '1' SECOND", (r.choice(times), edge)),
+        "own": _over("\0 > 1", _number(r, r.choice(inputs))),
+        "start": Expression(f"\0 < \0 {sign} {inner}", (r.choice(times), edge)),
+        "end": Expression(f"\0 >= \0 {sign} {inner}", (r.choice(times), edge)),
     }[kind]
-    return Aggregate(name, function, argument, condition)
+    return replace(aggregate, condition=condition)
 
 
-def _number(r: Random, alias: str) -> ColumnRef:
-    return ColumnRef(alias, r.choice(NUMBERS))
+def _number(r: Dice, one: Input) -> ColumnRef:
+    return _of_type(r, one, PLAIN)
 
 
-def _column(alias: str, name: str) -> Expression:
-    return Expression.of(ColumnRef(alias, name))
+def _key(r: Dice, one: Input) -> ColumnRef:
+    return _of_type(r, one, r.key)
+
+
+def _of_type(r: Dice, one: Input, wanted: str) -> ColumnRef:
+    alias, stream = one
+    return ColumnRef(alias, r.choice([c.name for c in stream.columns if c.type == wanted]))
+
+
+def _any(r: Dice, one: Input) -> tuple[ColumnRef, str]:
+    """A column that is no event time, and a constant of its type."""
+    alias, stream = one
+    column = r.choice([c for c in stream.columns if c.name != stream.event_time])
+    return ColumnRef(alias, column.name), kind(column.type).constant
 
 
 def _over(template: str, *columns: ColumnRef) -> Expression:

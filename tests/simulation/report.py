@@ -71,5 +71,7 @@ def _batch(batch: Batch, events: tuple[str, ...]) -> str:
     ] or ["nothing"]
     parts += [f"a crash {event}" for event in events]
     parts += ["a restart"] if batch.restart else []
+    parts += [f"a table {batch.loss}"] if batch.restart and batch.loss else []
+    parts += ["others write to the results"] if batch.guests else []
     parts += ["handed over again"] if batch.again else []
     return f"{batch.pause} us later; {'; '.join(parts)}"

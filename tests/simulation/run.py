@@ -3,32 +3,26 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import loads
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.microbatch import Engine, result_table
+from jobs.engine.ingest import REASON, ROW, WATERMARK
+from jobs.engine.microbatch import result_table
 from jobs.engine.migration import Migration
 from jobs.engine.progress import DECISIONS, PROGRESS, Decision, history, latest
-from jobs.engine.requests import MIGRATIONS, REQUESTS, ask
-from jobs.engine.statements import physical
+from jobs.engine.requests import MIGRATIONS, REQUESTS
+from jobs.engine.statements import SLOT, physical
 from jobs.engine.states import relation_of, table_of
 from jobs.engine.store import BATCH, UNTIL
-from jobs.engine.upkeep import Limits, tidy
 from optimizer.identity import identity, states
-from optimizer.plan import Combine, GroupBy, Join, Node, Plan, from_json, walk
-from tests.simulation import oracle, promises, wishes
-from tests.simulation.case import Batch, Case, relation
-from tests.simulation.faults import At, Crash, Crashes, FaultyStore
+from optimizer.plan import Combine, GroupBy, Join, Node, Plan, Source, from_json, walk
+from optimizer.query import ColumnRef
+from tests.simulation import oracle, promises
+from tests.simulation.case import Case
+from tests.simulation.faults import FaultyStore
 from tests.simulation.oracle import Bag
-from tests.simulation.queries import UNIT
-
-DOWN = 20 * UNIT
-"""How long it takes until another process stands in for one that crashed."""
-
-LIMITS = Limits(files=2, batches=2, recent=1)
-"""Even a short run has files to merge."""
+from tests.simulation.processes import Simulation
 
 SHOWN = 5
 """How many rows of a difference are told."""
@@ -62,140 +56,33 @@ class Outcome:
 
 def run(case: Case) -> Outcome:
     """Carry out a case and compare all that it left."""
-    simulation = _Simulation(case)
-    differences: list[Difference] = []
+    simulation = Simulation(case)
+    differences = tuple(_carried_out(case, simulation))
+    return Outcome(differences, tuple(map(tuple, simulation.events)))
+
+
+def goes_wrong(case: Case) -> bool:
+    """Whether anything differs; what comes after the first difference is not looked at."""
+    return any(True for _ in _carried_out(case, Simulation(case)))
+
+
+def _carried_out(case: Case, simulation: Simulation) -> Iterator[Difference]:
     try:
         for number, batch in enumerate(case.batches):
             simulation.carry_out(number, batch)
-            differences += _so_far(replace(case, batches=case.batches[: number + 1]), simulation)
-            simulation.hand_over(number, batch)
-        differences += _differences(case, simulation)
+            yield from _so_far(replace(case, batches=case.batches[: number + 1]), simulation)
+            yield from map(Difference, simulation.hand_over(number, batch))
+        yield from _differences(case, simulation)
     except Exception as error:  # noqa: BLE001  # whatever it is, the engine should not have raised it
-        differences.append(Difference(f"{type(error).__name__}: {error}"))
+        yield Difference(f"{type(error).__name__}: {error}")
     finally:
         simulation.stop()
-    return Outcome(tuple(differences), tuple(map(tuple, simulation.events)))
-
-
-class _Simulation:
-    """The processes of a case, one after another, and what outlives them: store and clock."""
-
-    def __init__(self, case: Case) -> None:
-        self.crashes = Crashes()
-        self.store = FaultyStore(event=self.crashes)
-        self.events: list[list[str]] = []
-        self.now = case.began
-        self.engine: Engine | None = None
-        self._job = case.job
-        self._pace = case.pace
-        self._interval = case.interval / UNIT
-        self._inputs: Mapping[str, pa.Table] = {}
-
-    def carry_out(self, number: int, batch: Batch) -> None:
-        """Deliver a batch until it is done."""
-        self.now += batch.pause
-        self.events.append(self.crashes.trace)
-        for wish in batch.wishes:
-            ask(self.store, wish)
-        streams = self._job.streams
-        self._inputs = {
-            name: relation(streams[name].stream, rows) for name, rows in batch.rows.items()
-        }
-        for at in (*batch.crashes, None):
-            if self._attempt(number, at):
-                break
-            self.now += DOWN
-        self.crashes.plan(None)
-        self.events[-1], self.crashes.trace = self.crashes.trace, []
-
-    def hand_over(self, number: int, batch: Batch) -> None:
-        """Do what befalls a batch that is done."""
-        if batch.restart:
-            self.stop()
-        if batch.again:
-            self._attempt(number, None)
-
-    def _attempt(self, number: int, at: At | None) -> bool:
-        """Whether the process lived to see the batch done."""
-        self.crashes.plan(at)
-        try:
-            engine = self._running()
-            engine.run(number, self._inputs)
-            tidy(engine, lambda: True, LIMITS)
-        except Crash:
-            self.stop()
-            return False
-        return True
-
-    def _running(self) -> Engine:
-        if self.engine is None:
-            executor = _Executor.empty()
-            try:
-                self.engine = Engine(
-                    self._job,
-                    self.store,
-                    executor,
-                    self._clock,
-                    step=self.crashes,
-                    timer=self._timer,
-                    hook=self._hook,
-                    interval=self._interval,
-                )
-            except Crash:
-                executor.close()
-                raise
-        return self.engine
-
-    def stop(self) -> None:
-        """End the process; nothing of it survives but what it stored."""
-        if self.engine is not None:
-            self.engine.close()
-            self.engine = None
-
-    def _clock(self) -> int:
-        self.now += 1000
-        return self.now
-
-    def _timer(self) -> float:
-        self.now += self._pace
-        return self.now / UNIT
-
-    def _hook(self, command: str, about: Mapping[str, str]) -> None:
-        if command:
-            self.crashes(f"hook {about['MIDSTREAM_PHASE']}")
-            wishes.hook(command, about)
-
-
-class _Executor(DuckExecutor):
-    """One thread: enough for small inputs, quicker to start, and the same every time.
-
-    Making a database takes longer than a batch, so what a process leaves is wiped and used again.
-    """
-
-    _idle: ClassVar[list["_Executor"]] = []
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._connection.execute("SET threads = 1")
-
-    @classmethod
-    def empty(cls) -> "_Executor":
-        """One that knows nothing."""
-        return cls._idle.pop() if cls._idle else cls()
-
-    def close(self) -> None:
-        self.release()
-        for state in list(self._states):
-            self.forget(state)
-        for (table,) in self._query("SELECT table_name FROM duckdb_tables()"):
-            self._connection.execute(f'DROP TABLE "{table}"')
-        self._idle.append(self)
 
 
 # --- comparison ----------------------------------------------------------------------------------
 
 
-def _so_far(case: Case, simulation: _Simulation) -> Iterator[Difference]:
+def _so_far(case: Case, simulation: Simulation) -> Iterator[Difference]:
     """What a cut-over or a fill has made wrong, before another batch or process hides it."""
     if _has_migrated(simulation.store):
         yield from _incomplete(case, simulation)
@@ -203,7 +90,7 @@ def _so_far(case: Case, simulation: _Simulation) -> Iterator[Difference]:
         yield from _copies(simulation)
 
 
-def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
+def _differences(case: Case, simulation: Simulation) -> Iterator[Difference]:
     store = simulation.store
     made = history(store)
     if [progress.batch for progress in made] != list(range(len(case.batches))):
@@ -216,7 +103,7 @@ def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
     yield from _intake(case, store, accounts)
     for query in case.job.plans:
         expected = oracle.results(case, query, accounts)
-        yield from _results(query, store.load(result_table(query)), expected)
+        yield from _results(query, store, expected, simulation.guests[query])
         if sum(progress.results[query] for progress in made) != expected.num_rows:
             yield Difference(f"the progress miscounts the results of {query}")
     yield from _overdue(case, store, accounts.watermarks)
@@ -226,15 +113,17 @@ def _differences(case: Case, simulation: _Simulation) -> Iterator[Difference]:
     yield from map(Difference, promises.broken(case, store))
 
 
-def _results(query: str, actual: pa.Table, expected: pa.Table) -> Iterator[Difference]:
+def _results(
+    query: str, store: FaultyStore, expected: pa.Table, others: Bag
+) -> Iterator[Difference]:
     """The rows as multisets, and the types of the columns."""
-    names = expected.column_names
+    names, actual = expected.column_names, store.load(result_table(query))
     types = [str(actual.schema.field(name).type) for name in names]
     wanted = [str(expected.schema.field(name).type) for name in names]
     if types != wanted:
         yield Difference(f"columns of {query} are {types} instead of {wanted}")
     yield from _compared(
-        f"results of {query}", oracle.bag(actual, names), oracle.bag(expected, names)
+        f"results of {query}", oracle.bag(actual, names), oracle.bag(expected, names) + others
     )
 
 
@@ -258,8 +147,8 @@ def _intake(case: Case, store: FaultyStore, accounts: oracle.Accounts) -> Iterat
     flows = [progress.streams for progress in history(store)]
     for name, ingest in case.job.streams.items():
         account, columns = accounts.streams[name], [c.name for c in ingest.stream.columns]
-        late = _bag(store, f"late/{name}", [*columns, "@watermark"])
-        rejected = _bag(store, f"rejected/{name}", [*columns, "@reason", "@row"])
+        late = _bag(store, f"late/{name}", [*columns, WATERMARK])
+        rejected = _bag(store, f"rejected/{name}", [*columns, REASON, ROW])
         yield from _compared(f"late tuples of {name}", late, account.late)
         yield from _compared(f"rejected rows of {name}", rejected, account.rejected)
         sent = sum(len(batch.rows[name]) for batch in case.batches)
@@ -276,7 +165,7 @@ def _has_migrated(store: FaultyStore) -> bool:
     return any(event["phase"] == "done" for done in history(store)[-2:] for event in done.events)
 
 
-def _incomplete(case: Case, simulation: _Simulation) -> Iterator[Difference]:
+def _incomplete(case: Case, simulation: Simulation) -> Iterator[Difference]:
     """A state that is whole holds each row that may still be needed, once.
 
     Of tuples that were combined, and of panes, the results have to tell.
@@ -379,17 +268,14 @@ def _needed_from(node: Node) -> Callable[[Mapping[str, int]], int]:
     """The time from which a row's retention counts: its smallest, or its last window's end."""
     if isinstance(node, GroupBy):
         size = node.grouping.size
-        return lambda row: row["_slot"] + size
+        return lambda row: row[SLOT] + size
     names = identity(node)
-    times = [
-        physical(names, column)
-        for column in node.columns
-        if column.name in ("ts", "at") and column.alias
-    ]
-    return lambda row: min(row[time] for time in times)
+    times = [ColumnRef(n.alias, n.stream.event_time) for n in walk(node) if isinstance(n, Source)]
+    found = [physical(names, column) for column in node.columns if column in times]
+    return lambda row: min(row[time] for time in found)
 
 
-def _tables(case: Case, simulation: _Simulation) -> Iterator[Difference]:
+def _tables(case: Case, simulation: Simulation) -> Iterator[Difference]:
     """Nothing but the tables that somebody reads."""
     known = {DECISIONS, PROGRESS, REQUESTS, MIGRATIONS, *_kept(case, simulation.store)}
     known |= {result_table(query) for query in case.job.plans}
@@ -398,7 +284,7 @@ def _tables(case: Case, simulation: _Simulation) -> Iterator[Difference]:
         yield Difference(f"tables that nobody reads: {', '.join(orphans)}")
 
 
-def _copies(simulation: _Simulation) -> Iterator[Difference]:
+def _copies(simulation: Simulation) -> Iterator[Difference]:
     """The executor's copy of each state is what its files hold, but for those that are overdue."""
     engine = simulation.engine
     if engine is None:

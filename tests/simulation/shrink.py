@@ -34,7 +34,10 @@ def _cuts(case: Case) -> Iterator[Case]:
         yield replace(case, job=replace(case.job, plans=plans), batches=batches)
     if any(batch.wishes for batch in case.batches):
         yield replace(case, batches=tuple(replace(b, wishes=()) for b in case.batches))
-    calm = tuple(replace(b, crashes=(), restart=False, again=False) for b in case.batches)
+    calm = tuple(
+        replace(b, crashes=(), restart=False, again=False, loss="", guests=False)
+        for b in case.batches
+    )
     if calm != case.batches:
         yield replace(case, batches=calm)
     for number, batch in enumerate(case.batches):
@@ -44,6 +47,10 @@ def _cuts(case: Case) -> Iterator[Case]:
             yield _with(case, number, calmer)
         for fewer in _fewer(batch):
             yield _with(case, number, fewer)
+
+
+def _calm(batch: Batch) -> Batch:
+    return replace(batch, crashes=(), restart=False, again=False, loss="", guests=False)
 
 
 def _with(case: Case, number: int, batch: Batch, instead_of: int = 1) -> Case:
@@ -66,6 +73,8 @@ def _calmer(batch: Batch) -> Iterator[Batch]:
         yield replace(batch, wishes=wishes)
     if batch.restart or batch.again:
         yield replace(batch, restart=False, again=False)
+    if batch.loss or batch.guests:
+        yield replace(batch, loss="", guests=False)
 
 
 def _fewer(batch: Batch) -> Iterator[Batch]:

@@ -2,15 +2,20 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from jobs.cli import run as command
 from optimizer.migration import MIGRATIONS as STRATEGIES
+from tests.bench.mutation import known, table
 from tests.bench.simulate import check
-from tests.simulation.bugs import BUGS, MIGRATION_BUGS, both_sides_count_what_is_new
+from tests.simulation import values
+from tests.simulation.bugs import BUGS
+from tests.simulation.bugs.statements import both_sides_count_what_is_new
 from tests.simulation.case import draw
-from tests.simulation.run import run
+from tests.simulation.dice import UNITS
+from tests.simulation.run import goes_wrong, run
 from tests.simulation.shrink import shrink
 from tests.simulation.wishes import INTERVALS, PACES, POINTS
 
@@ -35,18 +40,27 @@ def test_every_change_of_plans_is_without_effect(first):
     assert not failures, "\n\n".join(failures)
 
 
-@pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
-def test_a_planted_bug_is_found(plant, monkeypatch):
+KNOWN = [bug for bug in BUGS if bug.seed is not None]
+
+
+@pytest.mark.parametrize("bug", KNOWN, ids=lambda bug: bug.name)
+def test_a_planted_bug_is_found(bug, monkeypatch):
     """By the seed that has found it before, or by another one, if seeds have changed since."""
-    plant(monkeypatch)
-    assert any(run(draw(seed)).differences for seed in (BUGS[plant], *range(SEEDS)))
+    bug.plant(monkeypatch)
+    assert any(map(bug.is_found_by, (bug.seed, *range(FOUND))))
 
 
-@pytest.mark.parametrize("plant", MIGRATION_BUGS, ids=lambda plant: plant.__name__)
-def test_a_planted_bug_of_migrations_is_found(plant, monkeypatch):
-    plant(monkeypatch)
-    seeds = (MIGRATION_BUGS[plant], *range(FOUND))
-    assert any(run(draw(seed, migrations=True)).differences for seed in seeds)
+def test_whoever_looks_for_the_first_difference_finds_one(monkeypatch):
+    assert not goes_wrong(draw(2))
+    both_sides_count_what_is_new(monkeypatch)
+    assert goes_wrong(draw(2))
+
+
+def test_the_documentation_says_which_bugs_are_found():
+    """Its table is what `midstream bench mutation` prints."""
+    text = Path("docs/simulation.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition("<!-- bugs -->\n")
+    assert rest.partition("\n<!-- /bugs -->")[0] == table(known())
 
 
 @pytest.mark.parametrize("migrations", [False, True])
@@ -64,6 +78,10 @@ def test_what_the_seeds_cover():
     assert any("[" in str(plan) for plan in plans), "combined inputs"
     assert any(len(case.job.plans) == 2 for case in cases), "two queries"
     assert any(len(batch.crashes) > 2 for case in cases for batch in case.batches)
+    streams = [one.stream for case in cases for one in case.job.streams.values()]
+    types = {column.type.partition("(")[0] for stream in streams for column in stream.columns}
+    assert types == {"TIMESTAMP", "DECIMAL", *values.NAMED}
+    assert {case.unit for case in cases} == set(UNITS)
     assert any(len(set(plan.query.streams.values())) < len(plan.query.inputs) for plan in plans)
 
 
@@ -82,9 +100,9 @@ def test_a_failed_seed_tells_how_to_replay_it(monkeypatch):
     both_sides_count_what_is_new(monkeypatch)
     failure = next(failure for seed in range(SEEDS) if (failure := check(seed, tries=5)))
     assert f"midstream bench simulate --seeds {failure.seed}..{failure.seed}\n" in failure.report
-    assert "results of q0" in failure.report
+    assert "  results of " in failure.report
     assert " extra: " in failure.report
-    assert "plan of q0: " in failure.report
+    assert "  plan of " in failure.report
     assert "batch 0: " in failure.report
 
 

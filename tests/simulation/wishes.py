@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from random import Random
 from typing import TYPE_CHECKING
 
 from jobs.engine.hooks import HookError
@@ -15,13 +14,13 @@ from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan, PlanError, to_json
 from optimizer.query import Query
 from tests.simulation import plans
+from tests.simulation.dice import Dice
 from tests.simulation.faults import At
-from tests.simulation.queries import UNIT
 
 if TYPE_CHECKING:
     from tests.simulation.case import Batch
 
-Think = Callable[[Random, Query], Plan]
+Think = Callable[[Dice, Query], Plan]
 """A plan of a query."""
 
 Idea = tuple[str, Plan]
@@ -46,8 +45,8 @@ FAILS = "fails"
 NOT_YET = 0.2
 """How much less is asked for while something waits: what comes after would take its place."""
 
-NARROW = 4 * UNIT
-"""How much time two tuples need at least to meet now and then."""
+NARROW = 4
+"""How many units of time two tuples need at least to meet now and then."""
 
 POINTS: tuple[At, ...] = (
     "fill:*",
@@ -88,35 +87,44 @@ class _Mind:
     """The batch before which something would begin that is to wait."""
 
 
-def is_dull(r: Random, query: Query, *, sharing: bool) -> bool:
+def is_dull(r: Dice, query: Query, *, sharing: bool) -> bool:
     """Whether little can be told from changing its plans: few states, or nothing that meets."""
     names = query.aliases
     widths = [query.bounds[i, j] + query.bounds[j, i] for i in names for j in names if i != j]
-    if min(widths, default=0) < NARROW:
+    if min(widths, default=0) < NARROW * r.unit:
         return True
     if sharing:
         return len(names) == 2 or not any(map(query.selects, names))
     return len(names) == 2 and r.random() < 0.7
 
 
-def ploy(r: Random, queries: Mapping[str, Query]) -> tuple[dict[str, Plan], list[Idea]]:
+def ploy(r: Dice, queries: Mapping[str, Query]) -> tuple[dict[str, Plan], list[Idea]]:
     """Plans to begin with, and what to ask for first, so that one query meets another's part.
 
     The first moves its selects up: it then has states that nobody else may use, and the second,
-    which lacks some of the selects, wants them.
+    which lacks some of the selects, wants them.  Or the second has some of them already, made
+    otherwise; or what the first drops comes back before it is selected on.
     """
     (one, first), (other, second) = queries.items()
     turned = r.random() < 0.5
-    begin = {
-        one: plans.rigid(r, first, turned=turned, late=False),
-        other: plans.rigid(r, second, turned=not turned, late=True),
-    }
-    late = plans.rigid(r, first, turned=turned, late=True)
-    return begin, [(one, late), (other, plans.rigid(r, second, turned=turned, late=True))]
+    early, late = (plans.rigid(r, first, turned=turned, late=late) for late in (False, True))
+    kinds = ["wanted", "wanted", "dropped", *["shared"] * 2 * (len(first.aliases) > 3)]
+    kind = r.choice(kinds)
+    if kind == "shared":
+        begin = plans.rigid(r, first, turned=False, late=False)
+        up = plans.rigid(r, first, turned=False, late=True)
+        return {one: begin, other: plans.inverted(r, second)}, [(one, up)]
+    if kind == "dropped":
+        begin = plans.frugal(r, first, turned=turned)
+        return {one: begin, other: plans.tidy(r, second)}, [(one, early), (one, late)]
+    return (
+        {one: early, other: plans.rigid(r, second, turned=not turned, late=True)},
+        [(one, late), (other, plans.rigid(r, second, turned=turned, late=True))],
+    )
 
 
 def wish(
-    r: Random, job: Job, batches: Sequence["Batch"], think: Think, ideas: Sequence[Idea]
+    r: Dice, job: Job, batches: Sequence["Batch"], think: Think, ideas: Sequence[Idea]
 ) -> Iterator["Batch"]:
     """The same batches, with requests before some of them, and more crashes and restarts then."""
     mind = _Mind([], {name: [first] for name, first in job.plans.items()}, think, [*ideas])
@@ -138,7 +146,7 @@ def wish(
         yield replace(batch, wishes=tuple(wishes), crashes=tuple(crashes), restart=restart)
 
 
-def _migrations(r: Random, job: Job, mind: _Mind, number: int, chance: float) -> Iterator[Request]:
+def _migrations(r: Dice, job: Job, mind: _Mind, number: int, chance: float) -> Iterator[Request]:
     """What is asked for before a batch; some of what is to begin later is postponed at once."""
     if chance and mind.ideas:
         yield from _planned(r, mind)
@@ -152,9 +160,14 @@ def _migrations(r: Random, job: Job, mind: _Mind, number: int, chance: float) ->
             yield Request(_next(mind, "r"), len(mind.asked), POSTPONE, wish.id)
 
 
-def _planned(r: Random, mind: _Mind) -> Iterator[Request]:
-    """What comes first, all at once and without conditions, so that each meets the one before."""
-    while mind.ideas:
+def _planned(r: Dice, mind: _Mind) -> Iterator[Request]:
+    """What comes first, all at once and without conditions, so that each meets the one before.
+
+    Of one query, one thing at a time: the next would take its place.
+    """
+    met: set[str] = set()
+    while mind.ideas and mind.ideas[0][0] not in met:
+        met.add(mind.ideas[0][0])
         query, plan = mind.ideas.pop(0)
         mind.known[query].append(plan)
         yield Request(
@@ -163,7 +176,7 @@ def _planned(r: Random, mind: _Mind) -> Iterator[Request]:
         )  # fmt: skip
 
 
-def _migration(r: Random, job: Job, mind: _Mind, number: int) -> Request:
+def _migration(r: Dice, job: Job, mind: _Mind, number: int) -> Request:
     query = r.choice(sorted(job.plans))
     plan = _plan(r, query, mind)
     request = Request(
@@ -176,7 +189,7 @@ def _migration(r: Random, job: Job, mind: _Mind, number: int) -> Request:
         proof=r.choice([0, 0, 0, 1, 2]),
         hold=r.random() < 0.07,
         at_batch=number + r.randrange(4) if r.random() < 0.2 else None,
-        limit=UNIT * r.randrange(60) if r.random() < 0.1 else None,
+        limit=r.unit * r.randrange(60) if r.random() < 0.1 else None,
         takes=TAKES[len(mind.asked) % len(TAKES)],
         before=r.choice(["works"] * 12 + [FAILS]),
         after=r.choice(["", FAILS]),
@@ -185,7 +198,7 @@ def _migration(r: Random, job: Job, mind: _Mind, number: int) -> Request:
     return request
 
 
-def _plan(r: Random, name: str, mind: _Mind) -> Plan:
+def _plan(r: Dice, name: str, mind: _Mind) -> Plan:
     """Any plan; one that the query may have had; or, of two queries that are alike, the other's."""
     query = mind.known[name][0].query
     others = [other for other in mind.known if other != name]
@@ -201,7 +214,7 @@ def _plan(r: Random, name: str, mind: _Mind) -> Plan:
     return next((plan for plan in thoughts if states(plan.root).keys() - had), thoughts[0])
 
 
-def _second_thought(r: Random, mind: _Mind) -> Request:
+def _second_thought(r: Dice, mind: _Mind) -> Request:
     """Mostly about what was asked last."""
     migrations = [id_ for id_ in mind.asked if id_.startswith("m")]
     target = r.choice([migrations[-1], migrations[-1], r.choice(migrations)])

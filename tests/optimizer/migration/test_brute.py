@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from random import Random
 
 import pytest
 
@@ -21,13 +20,13 @@ from optimizer.query import Query, Stream
 from tests.optimizer.builders import random_tree
 from tests.optimizer.migration.job import Job, Rows
 from tests.simulation import plans, queries
-from tests.simulation.queries import UNIT
+from tests.simulation.dice import UNIT, Dice
 
 MOST = {2: 9, 3: 6, 4: 4, 5: 3}
 """How many tuples a stream has in a batch, by the number of inputs."""
 
 
-def some_plan(r: Random, query: Query) -> Plan:
+def some_plan(r: Dice, query: Query) -> Plan:
     """Any plan, or one as the searches build them, some of its inputs perhaps combined."""
     if r.random() < 0.4:
         return plans.plan(r, query)
@@ -37,13 +36,13 @@ def some_plan(r: Random, query: Query) -> Plan:
     return build(query, tree)
 
 
-def combined(r: Random, tree: Tree) -> Tree:
+def combined(r: Dice, tree: Tree) -> Tree:
     if isinstance(tree, Leaf):
         return Leaf(tree.alias, r.random() < 0.3)
     return Branch(tuple(combined(r, part) for part in tree.parts), tree.orders)
 
 
-def next_plan(r: Random, name: str, job: Job, asked: Mapping[str, Query]) -> Plan:
+def next_plan(r: Dice, name: str, job: Job, asked: Mapping[str, Query]) -> Plan:
     """Some plan; where two queries are alike, often that of the other."""
     query, others = asked[name], [other for other in asked if other != name]
     if others and r.random() < 0.6:
@@ -54,7 +53,7 @@ def next_plan(r: Random, name: str, job: Job, asked: Mapping[str, Query]) -> Pla
     return some_plan(r, query)
 
 
-def some_queries(r: Random) -> tuple[dict[str, Query], list[Stream]]:
+def some_queries(r: Dice) -> tuple[dict[str, Query], list[Stream]]:
     """One query, or two that may share states, of two to four inputs."""
     while True:
         streams = [queries.stream(r, f"s{i}") for i in range(1, r.randrange(1, 4) + 1)]
@@ -65,7 +64,7 @@ def some_queries(r: Random) -> tuple[dict[str, Query], list[Stream]]:
             return {f"q{i}": queries.laxer(r, one.query) for i, one in enumerate(asked)}, streams
 
 
-def batches(r: Random, streams: list[Stream], most: int) -> Iterator[tuple[Rows, int]]:
+def batches(r: Dice, streams: list[Stream], most: int) -> Iterator[tuple[Rows, int]]:
     """Tuples no older than the watermark, some far ahead of it; and the watermark after them."""
     watermark = 20 * UNIT
     keys = r.choice([1, 2, 4])
@@ -90,7 +89,7 @@ def batches(r: Random, streams: list[Stream], most: int) -> Iterator[tuple[Rows,
 
 def run(seed: int, strategy: str) -> Counter[str]:
     """A job that changes the plans of its queries; what was done, and how often."""
-    r = Random(seed)
+    r = Dice(seed, UNIT)
     told: Counter[str] = Counter()
     asked, streams = some_queries(r)
     job = Job({name: some_plan(r, query) for name, query in asked.items()})

@@ -1,142 +1,25 @@
-"""Bugs to plant in the engine: what the simulator must find to be trusted."""
+"""Bugs of migrations, and of states that queries share."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from jobs.engine import lower, microbatch, migrator, statements
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine import lower, microbatch, migrator
 from jobs.engine.filling import Filler
 from jobs.engine.ingest import ALWAYS
-from jobs.engine.microbatch import Engine
 from jobs.engine.migration import Migration, coming
 from jobs.engine.migrator import Migrator, Turn
-from jobs.engine.progress import Decision, decided
+from jobs.engine.progress import Decision, decided, latest
 from jobs.engine.rebuild import Slice, statement
 from jobs.engine.requests import Request
 from jobs.engine.statements import Split
 from jobs.engine.states import States
-from jobs.engine.store import File, MemoryStore, Store
+from jobs.engine.store import Store
 from optimizer.migration.matching import States as Kept
 from optimizer.plan import Plan
-from tests.simulation.queries import UNIT
-
-Plant = Callable[[pytest.MonkeyPatch], None]
-
-
-def writes_are_repeated(patch: pytest.MonkeyPatch) -> None:
-    """A table does not know which batches it has."""
-    known = MemoryStore.last_batch
-    patch.setattr(
-        MemoryStore,
-        "last_batch",
-        lambda store, table, *writer: (
-            known(store, table, *writer) if table.startswith("control/") else -1
-        ),
-    )
-
-
-def a_batch_sees_itself(patch: pytest.MonkeyPatch) -> None:
-    """States are read up to the current batch, not strictly before it."""
-    opened = DuckExecutor.open
-    patch.setattr(
-        DuckExecutor,
-        "open",
-        lambda self, state, store, table, before: opened(self, state, store, table, before + 1),
-    )
-
-
-def purged_too_early(patch: pytest.MonkeyPatch) -> None:
-    """Rows are kept for half of the time."""
-    lowered = lower.lower
-
-    def forgetful(*arguments: Any) -> lower.Program:
-        program = lowered(*arguments)
-        operators = (replace(o, retention=o.retention // 2) for o in program.operators)
-        return replace(program, operators=tuple(operators))
-
-    patch.setattr("jobs.engine.microbatch.lower", forgetful)
-
-
-def never_purged(patch: pytest.MonkeyPatch) -> None:
-    """States grow for ever."""
-    patch.setattr(States, "purge", lambda *_: None)
-
-
-def lateness_is_ignored(patch: pytest.MonkeyPatch) -> None:
-    """The watermark is as high as the newest tuples."""
-    real = microbatch._watermark
-
-    def hasty(ingests: Mapping[str, Any], *rest: Any) -> int | None:
-        return real({name: replace(i, lateness=0) for name, i in ingests.items()}, *rest)
-
-    patch.setattr(microbatch, "_watermark", hasty)
-
-
-def the_fastest_stream_leads(patch: pytest.MonkeyPatch) -> None:
-    """The watermark is the maximum over the streams."""
-    real = microbatch._watermark
-
-    def fastest(ingests: Mapping[str, Any], *rest: Any) -> int | None:
-        alone = [real({name: ingest}, *rest) for name, ingest in ingests.items()]
-        return max((one for one in alone if one is not None), default=None)
-
-    patch.setattr(microbatch, "_watermark", fastest)
-
-
-def idle_streams_hold_everything_up(patch: pytest.MonkeyPatch) -> None:
-    """Nobody stops waiting for a silent stream."""
-    real = microbatch._watermark
-
-    def patient(ingests: Mapping[str, Any], *rest: Any) -> int | None:
-        return real({name: replace(i, idle_after=None) for name, i in ingests.items()}, *rest)
-
-    patch.setattr(microbatch, "_watermark", patient)
-
-
-def both_sides_count_what_is_new(patch: pytest.MonkeyPatch) -> None:
-    """New tuples meet new partners once from either side."""
-    real = statements._known
-    patch.setattr(statements, "_known", lambda part, names, **_: real(part, names, with_new=True))
-
-
-def no_side_counts_what_is_new(patch: pytest.MonkeyPatch) -> None:
-    """New tuples never meet new partners."""
-    real = statements._known
-    patch.setattr(statements, "_known", lambda part, names, **_: real(part, names, with_new=False))
-
-
-def windows_close_too_early(patch: pytest.MonkeyPatch) -> None:
-    """A window is emitted while one more of its tuples may come."""
-    real = Engine._emits_until
-
-    def eager(self: Engine, *arguments: Any) -> int | None:
-        until = real(self, *arguments)
-        return None if until is None else until + UNIT
-
-    patch.setattr(Engine, "_emits_until", eager)
-
-
-def a_replay_decides_anew(patch: pytest.MonkeyPatch) -> None:
-    """An interrupted batch takes another time for its own."""
-    patch.setattr(microbatch, "decided", lambda *_: None)
-
-
-def a_merged_file_stays(patch: pytest.MonkeyPatch) -> None:
-    """Rows of a merged file are there twice."""
-    real = MemoryStore.merge
-
-    def merge(store: MemoryStore, table: str, files: Sequence[File], name: str = "") -> None:
-        real(store, table, files, name)
-        store._tables[table].files.append(files[0])
-
-    patch.setattr(MemoryStore, "merge", merge)
-
-
-# --- of migrations -------------------------------------------------------------------------------
 
 
 def what_an_attempt_left_is_kept(patch: pytest.MonkeyPatch) -> None:
@@ -234,11 +117,107 @@ def slices_overlap(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Filler, "_fill", fill)
 
 
+def _filled_by(patch: pytest.MonkeyPatch, change: Callable[..., Any]) -> None:
+    """Have states filled by another statement."""
+    patch.setattr("jobs.engine.filling.statement", change)
+
+
 def a_fill_reads_what_is_younger(patch: pytest.MonkeyPatch) -> None:
     """It takes in what the batches after its boundary have brought, which is there already."""
+    _filled_by(patch, lambda made, boundary, *rest: statement(made, boundary + 1, *rest))
+
+
+def a_fill_misses_the_last_batch(patch: pytest.MonkeyPatch) -> None:
+    """What the batch before its boundary has brought is left out."""
+    _filled_by(patch, lambda made, boundary, *rest: statement(made, boundary - 1, *rest))
+
+
+def a_fill_forgets_selects(patch: pytest.MonkeyPatch) -> None:
+    """A state gets the rows that its plan does not select, too."""
+    _filled_by(patch, lambda made, *rest: statement(replace(made, selects=()), *rest))
+
+
+def slices_share_their_edge(patch: pytest.MonkeyPatch) -> None:
+    """What is just as old as where a slice ends is in the next one, too."""
+
+    def filled(made: Any, boundary: int, bucket: int, only: Slice | None = None) -> Any:
+        return statement(made, boundary, bucket, only and replace(only, end=only.end + 1))
+
+    _filled_by(patch, filled)
+
+
+def slices_leave_a_gap(patch: pytest.MonkeyPatch) -> None:
+    """What is just as old as where a slice begins is in none."""
+
+    def filled(made: Any, boundary: int, bucket: int, only: Slice | None = None) -> Any:
+        return statement(made, boundary, bucket, only and replace(only, start=only.start + 1))
+
+    _filled_by(patch, filled)
+
+
+def a_fill_is_taken_for_done(patch: pytest.MonkeyPatch) -> None:
+    """The cut-over does not wait for the slices that are missing."""
+    patch.setattr(Filler, "lacks", lambda *_: False)
+
+
+def what_an_attempt_filled_stays(patch: pytest.MonkeyPatch) -> None:
+    """A state is filled beside what an interrupted attempt has left in it."""
+    patch.setattr(Filler, "_fill_whole", lambda self, m, plans: self._fill(m, plans, 0, None))
+
+
+def nobody_maintains_what_is_built(patch: pytest.MonkeyPatch) -> None:
+    """Batches add nothing to the states of the plan to come."""
+    real = Migrator.changes
+
+    def changes(self: Migrator, plans: Any) -> Any:
+        made = real(self, plans)
+        return {name: replace(change, tracked=frozenset()) for name, change in made.items()}
+
+    patch.setattr(Migrator, "changes", changes)
+
+
+def a_parallel_track_begins_a_microsecond_early(patch: pytest.MonkeyPatch) -> None:
+    """The new plan puts out what the newest tuples of the old one make."""
+    real = vars(migrator._Boundary)["youngest"].fget
+    patch.setattr(migrator._Boundary, "youngest", property(lambda self: real(self) - 1))
+
+
+def both_plans_run_a_microsecond_too_briefly(patch: pytest.MonkeyPatch) -> None:
+    """The old plan ends while its youngest tuples can just join."""
+    real = Migrator._outlived
+
+    def outlived(self: Migrator, m: Any, plans: Any, watermark: int | None) -> bool:
+        return real(self, m, plans, None if watermark is None else watermark + 1)
+
+    patch.setattr(Migrator, "_outlived", outlived)
+
+
+def a_restart_forgets_a_migration(patch: pytest.MonkeyPatch) -> None:
+    """A process that takes over does not know what is under way."""
+
+    def forgetful(store: Store) -> Decision | None:
+        decision = latest(store)
+        return decision and replace(decision, migration=None)
+
+    patch.setattr(microbatch, "latest", forgetful)
+
+
+def a_migration_does_not_wait_for_its_batch(patch: pytest.MonkeyPatch) -> None:
+    """One that is asked for from a batch on begins at once."""
+    real = Migrator._begin
+
+    def begin(self: Migrator, here: Any) -> Any:
+        self._waiting[:] = [replace(request, at_batch=None) for request in self._waiting]
+        return real(self, here)
+
+    patch.setattr(Migrator, "_begin", begin)
+
+
+def a_hold_is_ignored(patch: pytest.MonkeyPatch) -> None:
+    """A migration that is to wait is done."""
+    real = Migrator._advance
     patch.setattr(
-        "jobs.engine.filling.statement",
-        lambda made, boundary, *rest: statement(made, boundary + 1, *rest),
+        Migrator, "_advance", lambda self, m, here: real(self, replace(m, held=False), here)
     )
 
 
@@ -297,41 +276,3 @@ def a_replay_copies_what_is_overdue(patch: pytest.MonkeyPatch) -> None:
         purge(self, key, cutoff)
 
     patch.setattr(States, "purge", once)
-
-
-MIGRATION_BUGS: Mapping[Plant, int] = {
-    an_aborted_plan_runs: 4,
-    a_restart_forgets_a_hold: 10,
-    a_restart_forgets_how_far_a_fill_was: 6,
-    slices_overlap: 54,
-    a_fill_reads_what_is_younger: 27,
-    a_fill_stops_early: 2,
-    a_part_is_taken_for_the_whole: 7,
-    a_part_is_forgotten: 7,
-    the_first_query_decides: 12,
-    what_an_attempt_left_is_kept: 1,
-    both_plans_run_too_briefly: 13,
-    the_old_plan_puts_out_everything: 15,
-    a_replay_forgets_the_cut_over: 0,
-    a_failing_command_is_ignored: 0,
-    a_part_maintains_what_others_share: 2747,
-    a_replay_copies_what_is_overdue: 2716,
-    what_was_dropped_once_is_selected_on: 5399,
-}
-"""Bugs of migrations, and a seed that finds each."""
-
-BUGS: Mapping[Plant, int] = {
-    writes_are_repeated: 2,
-    a_batch_sees_itself: 18,
-    purged_too_early: 6,
-    never_purged: 6,
-    lateness_is_ignored: 1,
-    the_fastest_stream_leads: 1,
-    idle_streams_hold_everything_up: 15,
-    both_sides_count_what_is_new: 6,
-    no_side_counts_what_is_new: 6,
-    windows_close_too_early: 15,
-    a_replay_decides_anew: 18,
-    a_merged_file_stays: 0,
-}
-"""The others, likewise."""

@@ -1,0 +1,115 @@
+"""Bugs to plant in the engine: what the simulator must find to be trusted."""
+
+from tests.simulation.bugs import batches, intake, migrations, statements, states
+from tests.simulation.bugs.bug import Bug
+
+MICROBATCH = "jobs/engine/microbatch.py"
+INGEST = "jobs/engine/ingest.py"
+STATEMENTS = "jobs/engine/statements.py"
+LOWER = "jobs/engine/lower.py"
+STATES = "jobs/engine/states.py"
+INVENTORY = "jobs/engine/inventory.py"
+STORE = "jobs/engine/store.py"
+DUCK = "jobs/engine/executors/duck.py"
+SEGMENTS = "jobs/engine/executors/segments.py"
+MIGRATOR = "jobs/engine/migrator.py"
+FILLING = "jobs/engine/filling.py"
+REBUILD = "jobs/engine/rebuild.py"
+MATCHING = "optimizer/migration/matching.py"
+
+BUGS: tuple[Bug, ...] = (
+    Bug(intake.lateness_is_ignored, MICROBATCH, 0),
+    Bug(intake.lateness_is_a_microsecond_short, MICROBATCH, 0),
+    Bug(intake.idle_streams_hold_everything_up, MICROBATCH, 0),
+    Bug(intake.idle_is_a_microsecond_late, MICROBATCH, None),
+    Bug(intake.the_fastest_stream_leads, MICROBATCH, 0),
+    Bug(intake.the_watermark_goes_back, MICROBATCH, None),
+    Bug(intake.late_tuples_vanish, MICROBATCH, 0),
+    Bug(intake.rejected_rows_vanish, MICROBATCH, 0),
+    Bug(intake.late_tuples_join, MICROBATCH, 0),
+    Bug(intake.silence_is_not_noticed, INGEST, 0),
+    Bug(intake.the_newest_is_of_the_batch, INGEST, 0),
+    Bug(intake.who_is_at_the_watermark_is_late, INGEST, None),
+    Bug(intake.who_is_just_late_is_in_time, INGEST, 0),
+    Bug(intake.the_future_begins_a_microsecond_early, INGEST, None),
+    Bug(intake.the_future_is_taken_in, INGEST, 0),
+    Bug(statements.a_window_is_a_microsecond_narrow, STATEMENTS, 6),
+    Bug(statements.a_window_is_a_microsecond_wide, STATEMENTS, None),
+    Bug(statements.a_window_has_one_side, STATEMENTS, 0),
+    Bug(statements.nulls_meet, STATEMENTS, 5),
+    Bug(statements.both_sides_count_what_is_new, STATEMENTS, 2),
+    Bug(statements.no_side_counts_what_is_new, STATEMENTS, 2),
+    Bug(statements.a_select_is_forgotten, STATEMENTS, 2),
+    Bug(statements.windows_close_too_early, MICROBATCH, None),
+    Bug(statements.windows_wait_for_no_partner, LOWER, None),
+    Bug(statements.a_window_is_put_out_twice, STATEMENTS, 5),
+    Bug(statements.a_window_is_left_out, STATEMENTS, 5),
+    Bug(statements.a_window_lacks_its_last_pane, STATEMENTS, 5),
+    Bug(statements.a_window_has_its_end, STATEMENTS, None),
+    Bug(statements.a_pane_is_a_slide, STATEMENTS, None),
+    Bug(statements.times_are_rounded_towards_zero, STATEMENTS, None),
+    Bug(statements.a_combined_tuple_counts_once, STATEMENTS, None),
+    Bug(statements.averages_are_averaged, STATEMENTS, None),
+    Bug(statements.nulls_are_counted, STATEMENTS, 7),
+    Bug(statements.a_filter_is_forgotten, STATEMENTS, None),
+    Bug(states.purged_too_early, LOWER, None),
+    Bug(states.retention_is_a_microsecond_short, LOWER, None),
+    Bug(states.a_partition_ends_where_it_begins, LOWER, None),
+    Bug(states.any_time_decides, LOWER, None),
+    Bug(states.purged_a_microsecond_early, STATES, None),
+    Bug(states.never_purged, STATES, None),
+    Bug(states.a_batch_sees_itself, DUCK, None),
+    Bug(states.a_restart_forgets_the_last_batch, DUCK, None),
+    Bug(states.rows_say_a_later_batch, DUCK, None),
+    Bug(states.tables_go_too_early, SEGMENTS, None),
+    Bug(states.what_is_overdue_is_read, SEGMENTS, None),
+    Bug(states.a_merge_of_the_copy_forgets_a_table, SEGMENTS, None),
+    Bug(states.a_partition_is_not_written, STORE, None),
+    Bug(states.writes_are_repeated, STORE, None),
+    Bug(states.what_is_written_is_there, STORE, None),
+    Bug(states.what_is_dropped_stays, STORE, None),
+    Bug(states.a_merged_file_stays, STORE, None),
+    Bug(states.a_merge_loses_a_file, STORE, None),
+    Bug(states.partitions_are_merged, STORE, None),
+    Bug(states.lost_tables_are_not_noticed, INVENTORY, None),
+    Bug(states.lost_rows_are_not_noticed, INVENTORY, None),
+    Bug(states.an_old_storage_is_not_noticed, INVENTORY, None),
+    Bug(states.all_writers_are_one, STORE, None),
+    Bug(states.progress_comes_before_its_tables, MICROBATCH, None),
+    Bug(states.tables_come_before_their_decision, MICROBATCH, None),
+    Bug(batches.a_replay_decides_anew, MICROBATCH, None),
+    Bug(batches.a_replay_takes_all_for_new, MICROBATCH, None),
+    Bug(batches.a_restart_forgets_the_watermark, MICROBATCH, None),
+    Bug(batches.a_restart_forgets_the_streams, MICROBATCH, None),
+    Bug(batches.a_restart_forgets_what_was_put_out, MICROBATCH, None),
+    Bug(migrations.an_aborted_plan_runs, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_restart_forgets_a_hold, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_hold_is_ignored, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_migration_does_not_wait_for_its_batch, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_restart_forgets_a_migration, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_failing_command_is_ignored, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_part_is_taken_for_the_whole, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_part_is_forgotten, MIGRATOR, None, migrations=True),
+    Bug(migrations.both_plans_run_too_briefly, MIGRATOR, None, migrations=True),
+    Bug(migrations.both_plans_run_a_microsecond_too_briefly, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_parallel_track_begins_a_microsecond_early, MIGRATOR, None, migrations=True),
+    Bug(migrations.nobody_maintains_what_is_built, MIGRATOR, None, migrations=True),
+    Bug(migrations.a_restart_forgets_how_far_a_fill_was, FILLING, None, migrations=True),
+    Bug(migrations.slices_overlap, FILLING, None, migrations=True),
+    Bug(migrations.a_fill_stops_early, FILLING, None, migrations=True),
+    Bug(migrations.a_fill_is_taken_for_done, FILLING, None, migrations=True),
+    Bug(migrations.what_an_attempt_filled_stays, FILLING, None, migrations=True),
+    Bug(migrations.a_fill_reads_what_is_younger, REBUILD, None, migrations=True),
+    Bug(migrations.a_fill_misses_the_last_batch, REBUILD, None, migrations=True),
+    Bug(migrations.a_fill_forgets_selects, REBUILD, None, migrations=True),
+    Bug(migrations.slices_share_their_edge, REBUILD, None, migrations=True),
+    Bug(migrations.slices_leave_a_gap, REBUILD, None, migrations=True),
+    Bug(migrations.the_first_query_decides, LOWER, None, migrations=True),
+    Bug(migrations.the_old_plan_puts_out_everything, LOWER, None, migrations=True),
+    Bug(migrations.a_replay_forgets_the_cut_over, MICROBATCH, None, migrations=True),
+    Bug(migrations.what_an_attempt_left_is_kept, STATES, None, migrations=True),
+    Bug(migrations.a_replay_copies_what_is_overdue, STATES, None, migrations=True),
+    Bug(migrations.a_part_maintains_what_others_share, MATCHING, None, migrations=True),
+    Bug(migrations.what_was_dropped_once_is_selected_on, MATCHING, None, migrations=True),
+)
+"""All of them, module by module."""

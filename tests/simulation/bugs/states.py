@@ -1,0 +1,267 @@
+"""Bugs of states: their retention, their tables, and the copies that executors read."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jobs.engine import inventory, lower, microbatch, rebuild, statements, store
+from jobs.engine.executors import duck
+from jobs.engine.executors.duck import DuckExecutor
+from jobs.engine.executors.segments import FEW, Segments, _Segment
+from jobs.engine.microbatch import Engine
+from jobs.engine.states import States
+from jobs.engine.store import WRITER, File, MemoryStore
+
+
+def _retained(patch: pytest.MonkeyPatch, change: Callable[[int], int]) -> None:
+    lowered = lower.lower
+
+    def forgetful(*arguments: Any) -> lower.Program:
+        program = lowered(*arguments)
+        operators = (replace(o, retention=change(o.retention)) for o in program.operators)
+        return replace(program, operators=tuple(operators))
+
+    patch.setattr(microbatch, "lower", forgetful)
+
+
+def purged_too_early(patch: pytest.MonkeyPatch) -> None:
+    """Rows are kept for half of the time."""
+    _retained(patch, lambda kept: kept // 2)
+
+
+def retention_is_a_microsecond_short(patch: pytest.MonkeyPatch) -> None:
+    """Rows are kept a microsecond less than they may find partners."""
+    _retained(patch, lambda kept: kept - 1)
+
+
+def purged_a_microsecond_early(patch: pytest.MonkeyPatch) -> None:
+    """A partition goes when its last rows may just find partners."""
+    real = States.purge
+
+    def purge(self: States, key: str, cutoff: int, **options: Any) -> None:
+        real(self, key, cutoff + 1, **options)
+
+    patch.setattr(States, "purge", purge)
+
+
+def never_purged(patch: pytest.MonkeyPatch) -> None:
+    """States grow for ever."""
+    patch.setattr(States, "purge", lambda *_, **__: None)
+
+
+def a_partition_ends_where_it_begins(patch: pytest.MonkeyPatch) -> None:
+    """Rows are as old as the oldest of their partition may be."""
+    real = statements.with_until
+
+    def early(rows: str, time: str, bucket: int) -> str:
+        return real(rows, f"{time} - {bucket}", bucket)
+
+    patch.setattr(lower, "with_until", early)
+    patch.setattr(rebuild, "with_until", early)
+
+
+def any_time_decides(patch: pytest.MonkeyPatch) -> None:
+    """A joined row is kept by its first input's time, not by its oldest."""
+    real = statements.least
+    patch.setattr(lower, "least", lambda columns: real(columns[:1]))
+
+
+# --- executors -----------------------------------------------------------------------------------
+
+
+def _opens(patch: pytest.MonkeyPatch, more: int) -> None:
+    real = DuckExecutor.open
+
+    def opened(self: DuckExecutor, state: str, kept: Any, table: str, before: int) -> None:
+        real(self, state, kept, table, before + more)
+
+    patch.setattr(DuckExecutor, "open", opened)
+
+
+def a_batch_sees_itself(patch: pytest.MonkeyPatch) -> None:
+    """States are read up to the current batch, not strictly before it."""
+    _opens(patch, 1)
+
+
+def a_restart_forgets_the_last_batch(patch: pytest.MonkeyPatch) -> None:
+    """What the last batch brought is not read again."""
+    _opens(patch, -1)
+
+
+def tables_go_too_early(patch: pytest.MonkeyPatch) -> None:
+    """A table of the copy is dropped once any of its rows is overdue."""
+    real = Segments.purge
+
+    def purge(self: Segments, cutoff: int) -> None:
+        self._segments = [
+            replace(s, youngest=cutoff) if s.oldest <= cutoff else s for s in self._segments
+        ]
+        real(self, cutoff)
+
+    patch.setattr(Segments, "purge", purge)
+
+
+def what_is_overdue_is_read(patch: pytest.MonkeyPatch) -> None:
+    """The copy shows the rows of a table that are overdue."""
+    patch.setattr(_Segment, "after", lambda self, _: self)
+
+
+def a_merge_of_the_copy_forgets_a_table(patch: pytest.MonkeyPatch) -> None:
+    """The rows of one batch are gone when many tables become one."""
+
+    def merge(self: Segments) -> None:
+        if len(alike := self.alike) >= FEW:
+            self._merge([segment.rows for segment in alike[1:]], alike[0].size + 1)
+            self._drop(alike)
+
+    patch.setattr(Segments, "merge", merge)
+
+
+def rows_say_a_later_batch(patch: pytest.MonkeyPatch) -> None:
+    """What a batch brings says that the next one brought it."""
+    real = DuckExecutor._write
+
+    def write(self: Any, rows: Any, kept: Any, table: str, batch: int | None) -> list[File]:
+        return real(self, rows, kept, table, None if batch is None else batch + 1)
+
+    patch.setattr(DuckExecutor, "_write", write)
+
+
+def a_partition_is_not_written(patch: pytest.MonkeyPatch) -> None:
+    """Of several partitions, the last is not in the table."""
+    real = store.put_partitions
+
+    def put(*arguments: Any) -> list[File]:
+        files = real(*arguments)
+        return files[:-1] if len(files) > 1 else files
+
+    patch.setattr(duck, "put_partitions", put)
+
+
+# --- stores --------------------------------------------------------------------------------------
+
+
+def writes_are_repeated(patch: pytest.MonkeyPatch) -> None:
+    """A table does not know which batches it has."""
+    known = MemoryStore.last_batch
+    patch.setattr(
+        MemoryStore,
+        "last_batch",
+        lambda store, table, *writer: (
+            known(store, table, *writer) if table.startswith("control/") else -1
+        ),
+    )
+
+
+def what_is_written_is_there(patch: pytest.MonkeyPatch) -> None:
+    """A file is part of its table before any commit."""
+    put = MemoryStore.put
+
+    def seen(self: MemoryStore, table: str, *rest: Any, **options: Any) -> File:
+        file = put(self, table, *rest, **options)
+        self._tables[table].files.append(file)
+        return file
+
+    patch.setattr(MemoryStore, "put", seen)
+
+
+def what_is_dropped_stays(patch: pytest.MonkeyPatch) -> None:
+    """A commit does not remove what it says is gone."""
+    commit = MemoryStore.commit
+
+    def kept(self: MemoryStore, *given: Any, gone: Sequence[File] = (), **options: Any) -> None:
+        commit(self, *given[:4], **options)
+
+    patch.setattr(MemoryStore, "commit", kept)
+
+
+def a_merged_file_stays(patch: pytest.MonkeyPatch) -> None:
+    """Rows of a merged file are there twice."""
+    real = MemoryStore.merge
+
+    def merge(store: MemoryStore, table: str, files: Sequence[File], name: str = "") -> None:
+        real(store, table, files, name)
+        store._tables[table].files.append(files[0])
+
+    patch.setattr(MemoryStore, "merge", merge)
+
+
+def a_merge_loses_a_file(patch: pytest.MonkeyPatch) -> None:
+    """Of the files that are merged, one is not in the new one."""
+    read = MemoryStore.read
+    real = MemoryStore.merge
+
+    def merge(store: MemoryStore, table: str, files: Sequence[File], name: str = "") -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(MemoryStore, "read", lambda s, t, f: read(s, t, f[1:]))
+            real(store, table, files, name)
+
+    patch.setattr(MemoryStore, "merge", merge)
+
+
+def partitions_are_merged(patch: pytest.MonkeyPatch) -> None:
+    """Files are merged whatever their partition."""
+
+    def compact(kept: Any, table: str, most: int) -> None:
+        if len(files := kept.files(table)) > most:
+            kept.merge(table, files)
+
+    patch.setattr(store, "_compact", compact)
+
+
+# --- what a storage must hold --------------------------------------------------------------------
+
+
+def lost_tables_are_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """A job goes on whatever has become of its tables."""
+    patch.setattr(microbatch, "check", lambda *_: None)
+
+
+def lost_rows_are_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """Of a state, only its version is looked at."""
+    patch.setattr(inventory, "_check_state", lambda *_: None)
+
+
+def an_old_storage_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """A job goes on beside results that are newer than it knows."""
+    patch.setattr(inventory, "_check_newest", lambda *_: None)
+
+
+def all_writers_are_one(patch: pytest.MonkeyPatch) -> None:
+    """What another job has written under a number counts as written."""
+    known, commit = MemoryStore.last_batch, MemoryStore.commit
+
+    def last_batch(self: MemoryStore, table: str, writer: str = "") -> int:
+        return known(self, table, writer or WRITER)
+
+    def committed(
+        self: MemoryStore, table: str, files: Any, batch: int, writer: str = "", gone: Any = ()
+    ) -> None:
+        commit(self, table, files, batch, writer or WRITER, gone)
+
+    patch.setattr(MemoryStore, "last_batch", last_batch)
+    patch.setattr(MemoryStore, "commit", committed)
+
+
+def _syncs(patch: pytest.MonkeyPatch, method: str) -> None:
+    """Have a part of a batch bring nothing to the disk."""
+    real = getattr(Engine, method)
+
+    def hasty(self: Engine, *arguments: Any) -> Any:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(type(self.store), "sync", lambda _: None)
+            return real(self, *arguments)
+
+    patch.setattr(Engine, method, hasty)
+
+
+def progress_comes_before_its_tables(patch: pytest.MonkeyPatch) -> None:
+    """A batch is done on the disk, and what it wrote is not there yet."""
+    _syncs(patch, "_settle")
+
+
+def tables_come_before_their_decision(patch: pytest.MonkeyPatch) -> None:
+    """What a batch wrote is on the disk, and what it has decided is not."""
+    _syncs(patch, "_note")
