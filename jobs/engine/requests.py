@@ -89,6 +89,7 @@ def ask(store: Store, request: Request) -> None:
     )
     store.create(REQUESTS, _REQUESTS)
     store.commit(REQUESTS, [store.put(REQUESTS, row)], 0, writer=f"request-{request.id}")
+    store.sync()
 
 
 def asked(store: Store) -> list[Request]:
