@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
         return int(app(args=list(arguments), prog_name="midstream", standalone_mode=False) or 0)
     except NoArgsIsHelpError:  # making it has shown the help
         return InputError.code
-    except (MidstreamError, StatsError, ClickException, typer.Abort) as error:
+    except (MidstreamError, StatsError, ClickException, typer.Abort, PermissionError) as error:
         if os.environ.get(DEBUG) == "1":
             raise
         problem = _problem(error)
@@ -113,6 +113,9 @@ def _problem(error: Exception) -> MidstreamError:
         return error
     if isinstance(error, StatsError):
         return RefusedError(str(error))
+    if isinstance(error, PermissionError):
+        where = str(error.filename or "")
+        return RefusedError("permission denied; do this as its owner, or have it opened", where)
     if not isinstance(error, ClickException):
         return MidstreamError("interrupted")
     context = getattr(error, "ctx", None)

@@ -38,9 +38,9 @@ def _storages(files: list[Path]) -> list[Path]:
     if not files:
         return []
     from jobs import specs
-    from jobs.engine.layout import local
 
-    return [local(specs.load(file).storage) for file in files]
+    storages = [specs.load(file).storage for file in files]
+    return [Path(storage) for storage in storages if "://" not in storage]
 
 
 def _mark(*, ok: bool) -> Text:

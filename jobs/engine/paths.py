@@ -4,6 +4,7 @@ DuckDB and Spark's streams read names as patterns, Spark and Delta give them bac
 both make columns of directories such as `k=v` unless told not to.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -68,4 +69,19 @@ def local(path: str) -> Path:
         raise RefusedError(
             f"{path} is not on a local disk; object storage is not supported yet: name a directory"
         )
-    return check_table(Path(path), RefusedError)
+    return check_ours(check_table(Path(path), RefusedError))
+
+
+def check_ours(place: Path) -> Path:
+    """A directory, if this user may look into it; else it would seem to be empty."""
+    here = _there(place)
+    wanted = os.R_OK | os.X_OK if here == place else os.X_OK
+    if not here.is_dir() or os.access(here, wanted, effective_ids=True):
+        return place
+    raise RefusedError(f"{place} is not yours to look into; ask as its owner, or have it opened")
+
+
+def _there(place: Path) -> Path:
+    """What there is of a path: itself, or the nearest directory above it."""
+    here = (one for one in (place, *place.parents) if os.access(one, os.F_OK, effective_ids=True))
+    return next(here, place)

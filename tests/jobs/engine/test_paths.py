@@ -1,6 +1,10 @@
 """Names of directories and files: all that a disk takes, or a refusal in one line."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
@@ -8,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import status
+from jobs import cli, status
 from jobs.engine import layout, paths
 from jobs.engine.store import DeltaStore
 from jobs.errors import MidstreamError, RefusedError
@@ -80,3 +84,52 @@ def test_a_storage_that_delta_does_not_write(tmp_path: Path, name: str):
     with pytest.raises(RefusedError, match="Delta keeps no table") as error:
         layout.local(str(tmp_path / name))
     assert "\n" not in str(error.value)
+
+
+@contextmanager
+def somebody_else(place: Path) -> Iterator[None]:
+    """For a while a person to whom the directory does not belong."""
+    if root := os.geteuid() == 0:
+        os.seteuid(65534)
+    else:
+        place.chmod(0)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        else:
+            place.chmod(0o700)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A directory that everybody may look into."""
+    with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o777)
+        yield Path(directory)
+
+
+def test_a_storage_of_somebody_elses_is_not_taken_for_an_empty_one(shared: Path):
+    own = shared / "own"
+    own.mkdir(mode=0o700)
+    (shared / "file").touch(0o600)
+    assert layout.local(str(own)) == own
+    with somebody_else(own):
+        for path in (own, own / "deep" / "storage"):
+            with pytest.raises(RefusedError, match="is not yours to look into") as error:
+                layout.local(str(path))
+            assert str(path) in str(error.value)
+        assert layout.local(str(shared / "new" / "storage")) == shared / "new" / "storage"
+
+
+def test_what_is_somebody_elses_is_no_defect(shared: Path, capsys: pytest.CaptureFixture[str]):
+    own = shared / "home" / "services"
+    own.mkdir(mode=0o700, parents=True)
+    assert cli.run(["up", "--status", "--home", str(own.parent)]) == 1
+    capsys.readouterr()
+    with somebody_else(own):
+        assert cli.run(["up", "--status", "--home", str(own.parent)]) == 3
+    said = capsys.readouterr().err
+    assert str(own) in said.replace("\n", "")
+    assert "permission denied; do this as its owner" in said
