@@ -1,32 +1,30 @@
-"""The values in a line of text, read strictly: what a field must look like to be of its type.
+"""The values of a line of text, read by the documented rules: what has no value is no tuple.
 
-Whatever readers are known to take in more than one way is a `Guess`: nobody is called wrong for it.
+Written in plain Python, while the engine has its texts read by DuckDB.
 """
 
 import re
 from base64 import b64decode
-from binascii import Error as BinasciiError
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import Decimal
+from math import inf, isinf, isnan, nan
 from typing import Any
+
+import numpy as np
 
 from optimizer.query import Column
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-SIZES = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+FIRST = (datetime(1, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+LAST = (datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+"""The first and the last moment of the years 1 to 9999, in microseconds: others are none."""
+
+BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 
 
 class UnfitError(ValueError):
-    """A field is not of its column's type."""
-
-
-@dataclass(frozen=True)
-class Guess:
-    """What a field may mean."""
-
-    value: Any = None
+    """A text that has no value of its column's type."""
 
 
 class Token(str):
@@ -38,151 +36,25 @@ class Token(str):
 Parser = Callable[[Any], Any]
 
 
-def micros(moment: datetime) -> int:
-    """A moment as whole microseconds since 1970."""
-    return (moment - EPOCH) // timedelta(microseconds=1)
-
-
-def _whole(bits: int) -> Parser:
-    def parse(text: str) -> Any:
-        if not re.fullmatch(r"[+-]?[0-9]+", text):
-            return _doubtful(text, lambda: int(Decimal(text)))
-        value = int(text) if len(text) < 30 else 1 << 99
-        if not -(1 << bits - 1) <= value < 1 << bits - 1:
-            raise UnfitError
-        return Guess(value) if text.startswith("+") else value
-
-    return parse
-
-
-def _doubtful(text: str, meant: Callable[[], Any]) -> Guess:
-    """What has spaces around it or is written in an unusual way; without digits it is nothing."""
-    if not re.search(r"\d", text):
-        raise UnfitError
-    try:
-        return Guess(meant())
-    except (ValueError, ArithmeticError, InvalidOperation):
-        raise UnfitError from None
-
-
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_NOT_FINITE = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
-
-
-def _double(text: str) -> Any:
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    if text.strip().lower() in _NOT_FINITE:
-        value = float(text)
-        return value if text in ("NaN", "Infinity", "-Infinity") else Guess(value)
-    return _doubtful(text, lambda: float(text.strip().replace("_", "").rstrip("dDfF")))
-
-
-def _decimal(declared: str) -> Parser:
-    precision, scale = map(int, declared.removeprefix("DECIMAL").strip("()").split(","))
-
-    def fitting(value: Decimal) -> Decimal:
-        kept = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _CONTEXT)
-        if abs(kept) >= Decimal(10) ** (precision - scale):
-            raise UnfitError
-        return kept
-
-    def parse(text: str) -> Any:
-        if not _NUMBER.fullmatch(text):
-            return _doubtful(text, lambda: fitting(Decimal(text.strip())))
-        try:
-            value = Decimal(text)
-            kept = fitting(value)
-        except InvalidOperation:
-            raise UnfitError from None
-        return kept if kept == value and "e" not in text.lower() else Guess(kept)
-
-    return parse
-
-
-_CONTEXT = Context(prec=100)
-
-
-def _boolean(text: str) -> Any:
-    known = {"true": True, "false": False}
-    if text in known:
-        return known[text]
-    if text.strip().lower() in known:
-        return Guess(known[text.strip().lower()])
-    raise UnfitError
-
-
-_MOMENT = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(Z|[+-]\d\d:\d\d)?", re.ASCII
-)
-
-
-def _moment(text: str) -> Any:
-    """As microseconds; without a zone it is UTC."""
-    if match := _MOMENT.fullmatch(text):
-        return _micros_of(match)
-    return _doubtful(text, lambda: _loosely(text))
-
-
-def _micros_of(match: re.Match[str]) -> int:
-    *numbers, fraction, zone = match.groups()
-    try:
-        whole = datetime(*map(int, numbers), tzinfo=UTC)  # type: ignore[misc,arg-type]
-    except ValueError:
-        raise UnfitError from None
-    offset = 0
-    if zone and zone != "Z":
-        hours, minutes = int(zone[1:3]), int(zone[4:])
-        if hours > 18 or minutes > 59:
-            raise UnfitError
-        offset = (hours * 3600 + minutes * 60) * (-1 if zone[0] == "-" else 1)
-    return micros(whole) + int((fraction or "").ljust(6, "0")) - offset * 1_000_000
-
-
-def _loosely(text: str) -> int | None:
-    try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None
-    return micros(found if found.tzinfo else found.replace(tzinfo=UTC))
-
-
-def _date(text: str) -> Any:
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        try:
-            return date.fromisoformat(text)
-        except ValueError:
-            raise UnfitError from None
-    return _doubtful(text, lambda: _date_loosely(text))
-
-
-def _date_loosely(text: str) -> date | None:
-    try:
-        return datetime.fromisoformat(text.strip()).date()
-    except ValueError:
-        return None
-
-
-def _as_it_is(text: str) -> str:
-    return text
-
-
-_PARSERS: Mapping[str, Parser] = {
-    **{name: _whole(bits) for name, bits in SIZES.items()},
-    "FLOAT": _double,
-    "DOUBLE": _double,
-    "BOOLEAN": _boolean,
-    "TIMESTAMP": _moment,
-    "DATE": _date,
-    "STRING": _as_it_is,
-}
-
-
 def of_text(column: Column) -> Parser:
     """How a column's value is read from text."""
-    if column.type == "BINARY":
-        return lambda text: text.encode()
-    return _decimal(column.type) if column.type.startswith("DECIMAL") else _PARSERS[column.type]
+    match column.type:
+        case whole if whole in BITS:
+            return lambda text: _whole(text, BITS[whole])
+        case "FLOAT" | "DOUBLE":
+            return _float if column.type == "FLOAT" else _double
+        case "BOOLEAN":
+            return _boolean
+        case "DATE":
+            return _date
+        case "TIMESTAMP":
+            return _moment
+        case "STRING":
+            return lambda text: text
+        case "BINARY":
+            return lambda text: text.encode()
+    precision, scale = map(int, column.type.removeprefix("DECIMAL").strip("()").split(","))
+    return lambda text: _decimal(text, precision, scale)
 
 
 def of_json(column: Column) -> Parser:
@@ -190,100 +62,157 @@ def of_json(column: Column) -> Parser:
     parse = of_text(column)
     match column.type:
         case "BOOLEAN":
-            return _only(bool, lambda value: value)
-        case "STRING":
-            return _text_of_json
+            return _truth
+        case "STRING" | "DATE":
+            return lambda value: parse(_text(value))
         case "BINARY":
-            return _only(str, _base64)
+            return _base64
         case "TIMESTAMP":
-            return lambda value: (
-                _seconds(value) if isinstance(value, Token) else _text(parse, value)
-            )
-        case "DATE":
-            return lambda value: _text(parse, value)
+            return lambda value: _seconds(value) if _is_number(value) else parse(_text(value))
+        case "FLOAT" | "DOUBLE":
+            return lambda value: parse(value if value in _NAMED else _number(value))
         case _:
-            return lambda value: _number(parse, value)
+            return lambda value: parse(_number(value))
 
 
-def _only(kind: type, parse: Parser) -> Parser:
-    def read(value: Any) -> Any:
-        if not isinstance(value, kind) or isinstance(value, Token):
-            raise UnfitError
-        return parse(value)
+# --- numbers -------------------------------------------------------------------------------------
 
-    return read
-
-
-def _text(parse: Parser, value: Any) -> Any:
-    return _only(str, parse)(value)
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_NAMED = ("NaN", "Infinity", "-Infinity")
+"""What JSON tells as text, because it has no numbers for it."""
 
 
-def _text_of_json(value: Any) -> Any:
-    if isinstance(value, str) and not isinstance(value, Token):
+def _whole(text: str, bits: int) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise UnfitError
+    digits = text.lstrip("+-").lstrip("0")
+    value = int(text) if len(digits) < 20 else 1 << 64
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise UnfitError
+    return value
+
+
+def _double(text: str) -> float:
+    """A number too large is no infinity: it has no value."""
+    if _NOT_FINITE.fullmatch(text):
+        return nan if "n" in text.lower().strip("+-")[:1] else -inf if text[0] == "-" else inf
+    if not _NUMBER.fullmatch(text) or isinf(value := float(text)):
+        raise UnfitError
+    return value
+
+
+def _float(text: str) -> float:
+    """The nearest of 32 bits; rounding one of 64 bits again would now and then miss it."""
+    value = _double(text)
+    if isinf(value) or isnan(value):
         return value
-    return Guess(str(value)) if isinstance(value, Token) else Guess()
+    with np.errstate(over="ignore"):
+        near = np.float32(value)
+    low, high = np.nextafter(near, np.float32(-inf)), np.nextafter(near, np.float32(inf))
+    for other in (low, high):
+        if (float(near) + float(other)) / 2 == value and (exact := Decimal(text)) != Decimal(value):
+            near = max(near, other) if exact > Decimal(value) else min(near, other)
+            break
+    if np.isinf(near):
+        raise UnfitError
+    return float(near)
 
 
-def _number(parse: Parser, value: Any) -> Any:
-    if isinstance(value, Token):
-        return parse(str(value))
-    if isinstance(value, float) or (isinstance(value, str) and value.lower() in _NOT_FINITE):
-        return Guess(float(value))
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return Guess(_sure(parse(value)))
-    raise UnfitError
+def _decimal(text: str, precision: int, scale: int) -> Decimal:
+    """No digit may be lost, and exponents are not read."""
+    match = re.fullmatch(r"[+-]?([0-9]*)(\.([0-9]*))?", text)
+    if match is None or not (match[1] or match[3]):
+        raise UnfitError
+    whole, fraction = match[1].lstrip("0"), (match[3] or "").rstrip("0")
+    if len(fraction) > scale or len(whole) > precision - scale:
+        raise UnfitError
+    return Decimal(text)
 
 
-def _sure(value: Any) -> Any:
-    return value.value if isinstance(value, Guess) else value
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise UnfitError
+    return text.lower() == "true"
 
 
-def _seconds(value: Token) -> Guess:
-    return _doubtful(value, lambda: int(Decimal(value) * 1_000_000))
+# --- times ---------------------------------------------------------------------------------------
+
+_MOMENT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"([T ](\d\d):(\d\d)(:(\d\d)(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
+    re.ASCII,
+)
 
 
-def _base64(value: str) -> Any:
+def _moment(text: str) -> int:
+    """In microseconds, finer ones cut off; without a zone it is one of UTC."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise UnfitError
+    year, month, day, hour, minute, second = (int(match[n] or 0) for n in (1, 2, 3, 5, 6, 8))
     try:
-        return b64decode(value, validate=True)
-    except (BinasciiError, ValueError):
-        return Guess()
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        raise UnfitError from None
+    finer = int((match[9] or ".")[1:7].ljust(6, "0"))
+    micros = (moment - EPOCH) // timedelta(microseconds=1) + finer - _offset(match[10] or "Z")
+    if not FIRST <= micros <= LAST:
+        raise UnfitError
+    return micros
 
 
-# --- the patterns of Java ------------------------------------------------------------------------
-
-_LETTERS = {
-    "yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S",
-    "SSSSSS": "%f", "SSS": "%f", "S": "%f", "XXX": "%z", "Z": "%z", "X": "%z",
-}  # fmt: skip
-
-
-def by_pattern(pattern: str, column: Column) -> Parser | None:
-    """A reader of times written by one of Java's patterns; none if the pattern is not known."""
-    made = _python_pattern(pattern)
-    if made is None:
-        return None
-
-    def parse(text: str) -> Any:
-        try:
-            found = datetime.strptime(text, made)  # noqa: DTZ007  # a zone is in the pattern or UTC
-        except ValueError:
-            return Guess(None)
-        moment = found if found.tzinfo else found.replace(tzinfo=UTC)
-        return moment.date() if column.type == "DATE" else micros(moment)
-
-    return parse
+def _offset(zone: str) -> int:
+    if zone == "Z":
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
+    if hours > 18 or minutes > 59:
+        raise UnfitError
+    return (hours * 60 + minutes) * (-60_000_000 if zone[0] == "-" else 60_000_000)
 
 
-def _python_pattern(pattern: str) -> str | None:
-    made = ""
-    for part in re.finditer(r"'[^']*'|([A-Za-z])\1*|[^A-Za-z']", pattern):
-        text = part.group()
-        if text.startswith("'"):
-            made += text[1:-1].replace("%", "%%") or "'"
-        elif part.group(1):
-            if text not in _LETTERS:
-                return None
-            made += _LETTERS[text]
-        else:
-            made += text.replace("%", "%%")
-    return made
+def _date(text: str) -> date:
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        raise UnfitError
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UnfitError from None
+
+
+# --- what JSON tells in its own way --------------------------------------------------------------
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Token)
+
+
+def _number(value: Any) -> str:
+    if not _is_number(value):
+        raise UnfitError
+    return str(value)
+
+
+def _text(value: Any) -> str:
+    if _is_number(value) or not isinstance(value, str):
+        raise UnfitError
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UnfitError
+    return value
+
+
+def _seconds(value: Token) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,15}", value) or not FIRST <= int(value) * 1_000_000 <= LAST:
+        raise UnfitError
+    return int(value) * 1_000_000
+
+
+def _base64(value: Any) -> bytes:
+    try:
+        return b64decode(_text(value), validate=True)
+    except ValueError:
+        raise UnfitError from None

@@ -2,8 +2,8 @@
 
 A tuple without event time, of another time than the years 1 to 9999, or too far in the future for
 when its batch began, is rejected; one older than the watermark that the batches before it had left
-is late.  The watermark follows from the tuples themselves.  What the job set aside is
-compared with that, and believed in nothing but lines that may be read in more than one way.
+is late.  The watermark follows from the tuples themselves.  What the job set aside is compared with
+that, and believed in nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,15 +17,14 @@ from deltalake import DeltaTable
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.store import BATCH
 from jobs.specs import MICROSECOND
+from jobs.verify.fields import FIRST, LAST
 from jobs.verify.past import Past
-from jobs.verify.raw import FITS, LINE, SURE, TIME, Taken, read, schema
+from jobs.verify.raw import FITS, LINE, TIME, Taken, read, schema
 from jobs.verify.verdict import CannotTellError
 from optimizer.query import Stream
 
 WATERMARK, FATE, LATEST = "@watermark", "@fate", "@latest"
 TAKEN, LATE, REJECTED = "taken", "late", "rejected"
-YEAR_1, YEAR_9999 = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The first and the last microsecond that an event time may have."""
 
 
 def quoted(name: str) -> str:
@@ -71,7 +70,6 @@ def take_in(connection: duckdb.DuckDBPyConnection, past: Past) -> Intake:
                 f"{len(one.changed):,} of the files of stream {name} changed after batches took "
                 f"them, such as {one.changed[0]}"
             )
-        doubts += _settle(connection, name)
     mark = _judge(connection, past, believed=bool(doubts))
     complaints = [
         (name, text) for name in past.streams for text in _compared(connection, past, name)
@@ -130,35 +128,6 @@ def _table(path: Path) -> pa.Table:
     return DeltaTable(path).to_pyarrow_table()
 
 
-# --- lines that may be read in more than one way -------------------------------------------------
-
-
-def _settle(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
-    """Take such a line for what the job took it for; the doubts that are left."""
-    raw, rejected = relation("raw", name), relation(REJECTED, name)
-    line, batch = quoted(LINE), quoted(BATCH)
-    ((unsure,),) = connection.execute(
-        f"SELECT count(*) FROM {raw} WHERE NOT {quoted(SURE)}"
-    ).fetchall()
-    if not unsure:
-        return []
-    connection.execute(
-        f'CREATE OR REPLACE TABLE {raw} AS SELECT r.* EXCLUDE ({quoted(FITS)}, "@nth"), '
-        f"CASE WHEN {quoted(SURE)} THEN {quoted(FITS)} "
-        f'ELSE "@nth" > coalesce(x."@times", 0) END AS {quoted(FITS)} '
-        f"FROM (SELECT *, row_number() OVER (PARTITION BY {batch}, {line}, {quoted(SURE)}) "
-        f'AS "@nth" FROM {raw}) AS r LEFT JOIN (SELECT {batch}, trim({quoted(ROW)}) AS "@text", '
-        f'count(*) AS "@times" FROM {rejected} WHERE {quoted(ROW)} IS NOT NULL GROUP BY ALL) AS x '
-        f'ON r.{batch} = x.{batch} AND trim(r.{line}) = x."@text"'
-    ).fetchall()
-    ((example,),) = connection.execute(
-        f"SELECT min({line}) FROM {raw} WHERE NOT {quoted(SURE)}"
-    ).fetchall()
-    return [
-        f"{unsure:,} lines of stream {name} may be read in more than one way, such as {example!r}"
-    ]
-
-
 # --- the rule ------------------------------------------------------------------------------------
 
 
@@ -182,7 +151,7 @@ def _judge(connection: duckdb.DuckDBPyConnection, past: Past, *, believed: bool)
         connection.execute(
             f"CREATE TABLE {relation('judged', name)} AS SELECT r.*, m.{mark}, "
             f"CASE WHEN NOT {quoted(FITS)} OR {time} IS NULL OR {time} > {quoted(LATEST)} "
-            f"OR {time} < {YEAR_1} THEN '{REJECTED}' "
+            f"OR {time} < {FIRST} THEN '{REJECTED}' "
             f"WHEN {time} < m.{mark} THEN '{LATE}' ELSE '{TAKEN}' END "
             f"AS {quoted(FATE)} FROM {relation('begun', name)} AS r "
             f'JOIN "@marks" AS m USING ({quoted(BATCH)})'
@@ -201,7 +170,7 @@ def _begin(connection: duckdb.DuckDBPyConnection, past: Past, name: str) -> None
     latest = [
         (
             batch.number,
-            min(batch.clock + stretch.job.streams[name].ahead // MICROSECOND, YEAR_9999),
+            min(batch.clock + stretch.job.streams[name].ahead // MICROSECOND, LAST),
         )
         for stretch in past.stretches
         for batch in past.batches[stretch.first : stretch.last + 1]
@@ -254,7 +223,7 @@ def _news(connection: duckdb.DuckDBPyConnection, name: str) -> dict[int, int | N
     time = quoted(TIME)
     rows = connection.execute(
         f"SELECT {quoted(BATCH)}, max(CASE WHEN {quoted(FITS)} AND {time} <= {quoted(LATEST)} "
-        f"AND {time} >= {YEAR_1} THEN {time} END) FROM {relation('begun', name)} GROUP BY 1"
+        f"AND {time} >= {FIRST} THEN {time} END) FROM {relation('begun', name)} GROUP BY 1"
     ).fetchall()
     return dict(rows)
 

@@ -1,28 +1,34 @@
 """A stream's rows as its batches took them, read again by a route that the engine does not use.
 
-Every row has its batch, its event time in microseconds, and, where it was text, the line it came
-from, whether that can be read, and whether it can be read in one way only.
+Every row has its batch, its event time in microseconds, whether it is a tuple at all, and, where it
+is none or was text, what stands for it: its line, or the path of its file.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs.engine.store import BATCH
 from jobs.specs import DeltaStream, FilesStream, GeneratorStream
 from jobs.verify import made, tables
+from jobs.verify.fields import FIRST, LAST
 from jobs.verify.past import Found, Past, Position, Stretch, found
-from jobs.verify.text import LISTING, READ, Line, Reader
+from jobs.verify.text import LISTING, READ, Record, records
 from jobs.verify.verdict import CannotTellError
 from optimizer.query import Column, Stream
 
-TIME, LINE, FITS, SURE = "@time", "@line", "@fits", "@sure"
+TIME, LINE, FITS = "@time", "@line", "@fits"
 """What is known of a row beside its columns."""
+
+MANY = 50_000
+"""So many lines become rows at a time."""
 
 _ARROW = {
     "BOOLEAN": pa.bool_(),
@@ -51,7 +57,7 @@ def schema(stream: Stream) -> pa.Schema:
     """A stream's columns, and what is known beside them."""
     columns = [(column.name, arrow_type(column)) for column in stream.columns]
     known = [(BATCH, pa.int64()), (TIME, pa.int64()), (LINE, pa.string())]
-    return pa.schema([*columns, *known, (FITS, pa.bool_()), (SURE, pa.bool_())])
+    return pa.schema([*columns, *known, (FITS, pa.bool_())])
 
 
 @dataclass(frozen=True)
@@ -116,30 +122,93 @@ class _Part:
             if after is not None and after != before:
                 yield number, before, after
 
-    def complete(self, rows: pa.Table, batch: int) -> pa.Table:
-        """Rows of a source whose rows have types of their own."""
+    def complete(self, rows: pa.Table, batch: int, path: str | None = None) -> pa.Table:
+        """Rows of a source whose rows have types of their own; `path` stands for what is none."""
         columns = [_as(rows.column(c.name), c, self.name) for c in self.stream.columns]
-        time = columns[[c.name for c in self.stream.columns].index(self.stream.event_time)]
-        count = rows.num_rows
-        known = [_all(batch, count, pa.int64()), time.cast(pa.int64())]
-        known += [pa.nulls(count, pa.string()), *[_all(True, count, pa.bool_())] * 2]  # noqa: FBT003
-        return pa.table([*columns, *known], schema=schema(self.stream))
+        fits = _fitting(columns, rows.num_rows) if path else _always(rows.num_rows)
+        time = columns[self._at].cast(pa.int64())
+        line = pc.if_else(fits, pa.scalar(None, pa.string()), pa.scalar(path, pa.string()))
+        known = [_all(batch, rows.num_rows, pa.int64()), time, line, fits]
+        kept = [_where(fits, column) for column in columns]
+        return pa.table([*kept, *known], schema=schema(self.stream))
+
+    @property
+    def _at(self) -> int:
+        """Where the event time stands."""
+        return [column.name for column in self.stream.columns].index(self.stream.event_time)
 
 
 def _all(value: Any, count: int, kind: pa.DataType) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), count)
 
 
-def _as(column: pa.ChunkedArray, declared: Column, stream: str) -> pa.ChunkedArray:
-    """A column as it was declared; a time without a zone is UTC."""
-    wanted = arrow_type(declared)
+def _always(count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value=True), count)
+
+
+def _as(column: pa.ChunkedArray, declared: Column, stream: str) -> pa.Array:
+    """A column as it was declared: a time without a zone is UTC, finer ones are cut off."""
+    whole = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     try:
-        if pa.types.is_timestamp(column.type):
-            naive = pa.timestamp(column.type.unit)
-            return column.cast(naive).cast(pa.timestamp("us")).cast(wanted)
-        return column.cast(wanted)
+        if pa.types.is_timestamp(whole.type):
+            return _instant(whole)
+        return whole.cast(arrow_type(declared))
     except pa.ArrowInvalid as error:
         raise CannotTellError(f"column {declared.name} of stream {stream}: {error}") from None
+
+
+_PER = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+def _instant(column: pa.Array) -> pa.Array:
+    """Microseconds of UTC; what does not fit into them is as far as can be, and no time at all."""
+    numbers = column.view(pa.int64())
+    if column.type.unit == "ns":
+        rest = pc.subtract(numbers, pc.multiply(pc.divide(numbers, 1000), 1000))
+        below = pc.if_else(pc.less(rest, 0), 1, 0)
+        numbers = pc.subtract(pc.divide(numbers, 1000), below)
+    else:
+        per = _PER[column.type.unit]
+        most = (2**63 - 1) // per
+        numbers = pc.multiply(pc.min_element_wise(pc.max_element_wise(
+            numbers, -most, skip_nulls=False), most, skip_nulls=False), per)  # fmt: skip
+    return numbers.cast(pa.int64()).view(pa.timestamp("us", "UTC"))
+
+
+def _fitting(columns: list[pa.Array], count: int) -> pa.Array:
+    """Which rows have a value of its type, or none, in every column."""
+    fits = _always(count)
+    for column in columns:
+        if pa.types.is_timestamp(column.type):
+            fits = pc.and_(fits, _between(column.view(pa.int64()), FIRST, LAST))
+        elif pa.types.is_date(column.type):
+            day = 86_400_000_000
+            fits = pc.and_(fits, _between(column.view(pa.int32()), FIRST // day, LAST // day))
+        elif pa.types.is_string(column.type) and not _is_text(column):
+            fits = pc.and_(fits, pa.array([_is_text(column.slice(i, 1)) for i in range(count)]))
+    return fits
+
+
+def _between(numbers: pa.Array, low: int, high: int) -> pa.Array:
+    inside = pc.and_(pc.greater_equal(numbers, low), pc.less_equal(numbers, high))
+    return pc.fill_null(inside, pa.scalar(value=True))
+
+
+def _is_text(column: pa.Array) -> bool:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _where(fits: pa.Array, column: pa.Array) -> pa.Array:
+    """A column without the values of rows that are none."""
+    return (
+        column
+        if pc.all(fits).as_py() in (True, None)
+        else pc.if_else(fits, column, pa.scalar(None, column.type))
+    )
 
 
 class _Files(_Part):
@@ -156,14 +225,40 @@ class _Files(_Part):
         ]
         self._are_there([one for _, one in taken])
         self.sources += len(taken)
-        reader = Reader(self.name, self.stream.columns, self._options(form))
+        options = self._options(form)
         for batch, one in taken:
-            if one.path.stat().st_size == 0:
-                continue
-            if form == "parquet":
-                yield self.complete(pq.ParquetFile(one.path).read(), batch)
-            else:
-                yield self._lines(reader.lines(one.path, form), batch)
+            if one.path.stat().st_size:
+                if form == "parquet":
+                    yield self._parquet(one.path, batch)
+                else:
+                    yield from self._text(one.path, form, options, batch)
+
+    def _parquet(self, path: Path, batch: int) -> pa.Table:
+        """The rows of a file; of one that cannot be read to its end, a row that stands for it."""
+        names = [column.name for column in self.stream.columns]
+        try:
+            with path.open("rb") as file:
+                parquet = pq.ParquetFile(
+                    file, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+                )
+                rows = parquet.read(names)
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            return self._records([Record(str(path), None)], batch)
+        return self.complete(rows, batch, str(path))
+
+    def _text(
+        self, path: Path, form: str, options: Mapping[str, str], batch: int
+    ) -> Iterator[pa.Table]:
+        found = iter(records(path, form, self.stream.columns, options))
+        try:
+            while some := list(islice(found, MANY)):
+                yield self._records(some, batch)
+        except (EOFError, OSError, pa.ArrowException) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            yield self._records([Record(str(path), None)], batch)
 
     def _are_there(self, taken: Iterable[Found]) -> None:
         gone = [one.path for one in taken if not one.path.is_file()]
@@ -188,19 +283,18 @@ class _Files(_Part):
             )
         return given
 
-    def _lines(self, lines: Iterable[Line], batch: int) -> pa.Table:
-        columns = self.stream.columns
-        found = list(lines)
-        nothing = (None,) * len(columns)
-        rows = [line.values or nothing for line in found]
-        arrays = [_column([row[i] for row in rows], arrow_type(c)) for i, c in enumerate(columns)]
-        time = arrays[[c.name for c in columns].index(self.stream.event_time)].cast(pa.int64())
+    def _records(self, found: Sequence[Record], batch: int) -> pa.Table:
+        nothing = (None,) * len(self.stream.columns)
+        columns = zip(*(record.values or nothing for record in found), strict=True)
+        arrays = [
+            _column(list(values), arrow_type(c))
+            for values, c in zip(columns, self.stream.columns, strict=True)
+        ]
         known = [
-            _all(batch, len(rows), pa.int64()),
-            time,
-            pa.array([line.text for line in found], pa.string()),
-            pa.array([line.values is not None for line in found], pa.bool_()),
-            pa.array([line.sure for line in found], pa.bool_()),
+            _all(batch, len(found), pa.int64()),
+            arrays[self._at].cast(pa.int64()),
+            pa.array([record.text for record in found], pa.string()),
+            pa.array([record.values is not None for record in found], pa.bool_()),
         ]
         return pa.table([*arrays, *known], schema=schema(self.stream))
 

@@ -1,196 +1,251 @@
-"""Lines of CSV and JSON as tuples, or as what nobody can read: a strict reader of our own.
+"""Records of CSV and JSON as tuples, or as what is none: a strict reader of our own.
 
-CSV as RFC 4180 says: a field may stand in quotes, quotes within are doubled.  JSON: one object a
-line, each key once, nothing behind it.
+CSV as RFC 4180 says: a field may stand in quotes, quotes within are doubled, lines may go on within
+quotes.  JSON: one object a line, each key once, nothing behind it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import bz2
+import gzip
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from json import JSONDecodeError, loads
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from jobs.verify.fields import Guess, Parser, Token, UnfitError, by_pattern, of_json, of_text
-from jobs.verify.verdict import CannotTellError
+import pyarrow as pa
+
+from jobs.verify.fields import Parser, Token, UnfitError, of_json, of_text
 from optimizer.query import Column
 
 LISTING = {
     "maxfileage", "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly",
-    "maxcachedfiles", "pathglobfilter", "recursivefilelookup", "cleansource", "sourcearchivedir",
+    "maxcachedfiles", "discardcachedinputratio", "pathglobfilter", "recursivefilelookup",
+    "cleansource", "sourcearchivedir",
 }  # fmt: skip
 """Options about which files are read."""
 
 READ = {
-    "json": {"encoding", "charset", "linesep", "timestampformat", "dateformat", "multiline"},
+    "parquet": set[str](),
+    "json": {"encoding", "charset", "multiline", "mode"},
     "csv": {
-        "encoding", "charset", "linesep", "timestampformat", "dateformat", "multiline", "header",
-        "sep", "delimiter", "quote", "escape", "nullvalue", "emptyvalue", "comment",
+        "encoding", "charset", "multiline", "mode", "header", "sep", "delimiter", "quote", "escape",
+        "nullvalue", "comment", "ignoreleadingwhitespace", "ignoretrailingwhitespace",
     },
-    "parquet": {"mergeschema"},
 }  # fmt: skip
 """Options about what is in them that are understood here."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line as a tuple; without values nobody can read it.  Unsure ones may be read otherwise."""
+class Record:
+    """What stands in a file, as a tuple; without values it is none."""
 
     text: str
     values: tuple[Any, ...] | None
-    sure: bool = True
 
 
 @dataclass(frozen=True)
-class Reader:
-    """How a stream's lines are read."""
+class Dialect:
+    """How CSV is written down."""
 
-    name: str
-    columns: Sequence[Column]
-    options: Mapping[str, str]
-    """By their names in small letters."""
+    separator: str
+    quote: str
+    escape: str
+    null: str
+    comment: str
+    leading: bool
+    trailing: bool
 
-    def lines(self, path: Path, form: str) -> Iterator[Line]:
-        """All lines of a file that have anything in them."""
-        data = path.read_bytes()
-        encoding = self.options.get("encoding", self.options.get("charset", "utf-8"))
-        text = data.decode(encoding, errors="replace")
-        marked = text.startswith("\ufeff")
-        found = iter(self._split(text.removeprefix("\ufeff")))
-        if form == "csv" and self.options.get("header") == "true":
-            next(found, None)
-            marked = False
-        one = self._from_json() if form == "json" else self._from_csv()
-        for line in found:
-            if line.strip() if form == "json" else line and not self._is_comment(line):
-                made = one(line)
-                unsure = marked or "\ufffd" in line
-                yield Line(made.text, made.values, sure=False) if unsure else made
-                marked = False
-
-    def _split(self, text: str) -> list[str]:
-        if "linesep" in self.options:
-            return text.split(self.options["linesep"])
-        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-    def _is_comment(self, line: str) -> bool:
-        return bool(self.options.get("comment")) and line.startswith(self.options["comment"])
-
-    def _parser(self, column: Column, parse: Parser) -> Parser:
-        option = {"TIMESTAMP": "timestampformat", "DATE": "dateformat"}.get(column.type)
-        if option is None or option not in self.options:
-            return parse
-        made = by_pattern(self.options[option], column)
-        if made is None:
-            raise CannotTellError(
-                f"stream {self.name}: verify cannot read times written as {self.options[option]}"
-            )
-        return made
-
-    # --- JSON ------------------------------------------------------------------------------------
-
-    def _from_json(self) -> Any:
-        parsers = {c.name: self._parser(c, of_json(c)) for c in self.columns}
-        return partial(_from_json, parsers)
-
-    # --- CSV -------------------------------------------------------------------------------------
-
-    def _from_csv(self) -> Any:
-        parsers = [self._parser(c, of_text(c)) for c in self.columns]
-        sep = self.options.get("sep", self.options.get("delimiter", ","))
-        quote = self.options.get("quote", '"')
-        escape = self.options.get("escape", quote)
-        null = self.options.get("nullvalue", "")
-        split = partial(_fields, sep=sep, quote=quote, escape=escape)
-        return partial(_from_csv, parsers, split, null, self.options.get("emptyvalue", ""))
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> "Dialect":
+        """As a stream's options say, which have their names in small letters."""
+        return cls(
+            options.get("sep", options.get("delimiter", ",")),
+            options.get("quote", '"'),
+            options.get("escape", '"'),
+            options.get("nullvalue", ""),
+            options.get("comment", ""),
+            options.get("ignoreleadingwhitespace", "").lower() == "true",
+            options.get("ignoretrailingwhitespace", "").lower() == "true",
+        )
 
 
-class _RepeatedError(ValueError):
-    pass
+def records(
+    path: Path, form: str, columns: Sequence[Column], options: Mapping[str, str]
+) -> Iterator[Record]:
+    """All of a file."""
+    text = _written(path, options.get("encoding", options.get("charset", "utf-8")))
+    found = _json(text, columns) if form == "json" else _csv(text, columns, options)
+    for record in found:
+        if any(_BROKEN.search(part) for part in _texts(record)):
+            yield Record(_BROKEN.sub("\ufffd", record.text), None)
+        else:
+            yield record
+
+
+_BROKEN = re.compile("[\ud800-\udfff]")
+"""What stands for bytes that are no characters, and half of a character in JSON."""
+
+
+def _texts(record: Record) -> Iterator[str]:
+    yield record.text
+    yield from (value for value in record.values or () if isinstance(value, str))
+
+
+_OPENED: Mapping[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".zst": lambda data: _by_arrow(data, "zstd"),
+    ".lz4": lambda data: _by_arrow(data, "lz4"),
+}
+
+
+def _by_arrow(data: bytes, codec: str) -> bytes:
+    return bytes(pa.CompressedInputStream(pa.BufferReader(data), codec).read())
+
+
+def _written(path: Path, encoding: str) -> str:
+    opened = _OPENED.get(path.suffix, bytes)(path.read_bytes())
+    if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+        text = opened.decode("utf-8", errors="surrogateescape")
+    else:
+        text = opened.decode(encoding, errors="replace").replace("\ufffd", "\udcff")
+    return text.removeprefix("\ufeff")
+
+
+def _tuple(text: str, parsers: Sequence[Parser], found: Sequence[Any]) -> Record:
+    try:
+        values = (
+            None if value is None else parse(value)
+            for parse, value in zip(parsers, found, strict=True)
+        )
+        return Record(text, tuple(values))
+    except UnfitError:
+        return Record(text, None)
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _json(text: str, columns: Sequence[Column]) -> Iterator[Record]:
+    names, parsers = [c.name for c in columns], [of_json(c) for c in columns]
+    for line in re.split("\r\n|\r|\n", text):
+        if line.strip(" \t"):
+            found = _object(line)
+            if found is None or not found.keys() <= set(names):
+                yield Record(line, None)
+            else:
+                yield _tuple(line, parsers, [found.get(name) for name in names])
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = loads(
+            line, object_pairs_hook=_once, parse_int=Token, parse_float=Token,
+            parse_constant=_no_number,
+        )  # fmt: skip
+    except (JSONDecodeError, UnfitError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _RepeatedError
+        raise UnfitError
     return found
 
 
-def _from_json(parsers: Mapping[str, Parser], text: str) -> Line:
-    try:
-        found = loads(text, object_pairs_hook=_once, parse_int=Token, parse_float=Token)
-    except (JSONDecodeError, _RepeatedError, RecursionError):
-        return Line(text, None)
-    if not isinstance(found, dict):
-        return Line(text, None)
-    if unknown := found.keys() - parsers.keys():
-        known = {name.lower() for name in parsers}
-        return Line(text, None, sure=not any(name.lower() in known for name in unknown))
-    return _line(text, list(parsers.values()), [found.get(name) for name in parsers])
+def _no_number(_: str) -> NoReturn:
+    raise UnfitError
 
 
-def _from_csv(parsers: Sequence[Parser], split: Any, null: str, empty: str, text: str) -> Line:
-    fields, sure = split(text)
-    if len(fields) != len(parsers):
-        return Line(text, None, sure)
-    values = [_value(field, quoted, null, empty) for field, quoted in fields]
-    line = _line(text, parsers, values)
-    doubtful = any(quoted and field in (null, "") for field, quoted in fields)
-    return Line(text, line.values, line.sure and sure and not doubtful)
+# --- CSV -----------------------------------------------------------------------------------------
 
 
-def _value(field: str, quoted: bool, null: str, empty: str) -> str | None:  # noqa: FBT001
-    if quoted and not field:
-        return empty
-    return None if field == null or not field else field
-
-
-def _fields(text: str, sep: str, quote: str, escape: str) -> tuple[list[tuple[str, bool]], bool]:
-    """The fields of a line and whether each was quoted; and whether there is but one way."""
-    fields: list[tuple[str, bool]] = []
-    sure, at = True, 0
-    while True:
-        if quote and text.startswith(quote, at):
-            field, at, closed = _quoted(text, at + len(quote), quote, escape)
-            rest = text.find(sep, at)
-            behind = text[at : rest if rest >= 0 else len(text)]
-            sure = sure and closed and not behind
-            fields.append((field + behind, True))
-            at += len(behind)
+def _csv(text: str, columns: Sequence[Column], options: Mapping[str, str]) -> Iterator[Record]:
+    dialect, parsers = Dialect.of(options), [of_text(c) for c in columns]
+    texts = [c.type in ("STRING", "BINARY") for c in columns]
+    found = _split(text, dialect)
+    if options.get("header", "").lower() == "true":
+        next(found, None)
+    for line, fields in found:
+        if fields is None or len(fields) != len(columns):
+            yield Record(line, None)
         else:
-            end = text.find(sep, at)
-            end = len(text) if end < 0 else end
-            field = text[at:end]
-            sure = sure and (not quote or quote not in field) and field == field.strip()
-            fields.append((field, False))
-            at = end
-        if at >= len(text):
-            return fields, sure
-        at += len(sep)
+            values = [_value(f, is_text, dialect) for f, is_text in zip(fields, texts, strict=True)]
+            yield _tuple(line, parsers, values)
 
 
-def _quoted(text: str, at: int, quote: str, escape: str) -> tuple[str, int, bool]:
-    """A quoted field from behind its quote: what it says, where it ends, whether it does."""
-    made = ""
+@dataclass(frozen=True)
+class _Field:
+    text: str
+    quoted: bool = False
+
+
+def _value(field: _Field, is_text: bool, dialect: Dialect) -> str | None:  # noqa: FBT001
+    """An empty field in quotes is an empty text; what is no text is never empty."""
+    if not field.quoted and field.text == dialect.null:
+        return None
+    return field.text if field.text or is_text else None
+
+
+def _split(text: str, dialect: Dialect) -> Iterator[tuple[str, list[_Field] | None]]:
+    """Each record's text, and its fields; of what is none the first line alone."""
+    at = 0
     while at < len(text):
-        if text[at] == escape and text[at + 1 : at + 2] in (quote, escape):
-            made += text[at + 1]
-            at += 2
-        elif text[at] == quote:
-            return made, at + 1, True
+        end = _line_end(text, at)
+        line = text[at:end]
+        if line and not (dialect.comment and line.startswith(dialect.comment)):
+            fields, stop = _fields(text, at, dialect)
+            end = end if fields is None else stop
+            yield text[at:end], fields
+        at = end + (2 if text.startswith("\r\n", end) else 1)
+
+
+def _line_end(text: str, at: int) -> int:
+    ends = [end for end in (text.find("\n", at), text.find("\r", at)) if end >= 0]
+    return min(ends, default=len(text))
+
+
+def _fields(text: str, at: int, dialect: Dialect) -> tuple[list[_Field] | None, int]:
+    """The fields of the record that begins there, and where it ends; none if it is not one."""
+    fields = []
+    while True:
+        if dialect.quote and text.startswith(dialect.quote, at):
+            field, at = _quoted(text, at + 1, dialect)
+            if field is None:
+                return None, at
         else:
-            made += text[at]
+            field, at = _bare(text, at, dialect)
+        fields.append(field)
+        if text.startswith(dialect.separator, at):
+            at += len(dialect.separator)
+        elif at >= len(text) or text[at] in "\r\n":
+            return fields, at
+        else:
+            return None, at
+
+
+def _bare(text: str, at: int, dialect: Dialect) -> tuple[_Field, int]:
+    stop = text.find(dialect.separator, at)
+    end = min(_line_end(text, at), stop if stop >= 0 else len(text))
+    field = text[at:end]
+    field = field.lstrip(" \t") if dialect.leading else field
+    return _Field(field.rstrip(" \t") if dialect.trailing else field), end
+
+
+def _quoted(text: str, at: int, dialect: Dialect) -> tuple[_Field | None, int]:
+    """What stands from there to the closing quote, and where that ends; none if there is none."""
+    made = []
+    while at < len(text):
+        one, following = text[at], text[at + 1 : at + 2]
+        if one == dialect.escape and following and following in (dialect.quote, dialect.escape):
+            made.append(following)
+            at += 2
+        elif one == dialect.quote:
+            return _Field("".join(made), quoted=True), at + 1
+        else:
+            made.append(one)
             at += 1
-    return made, at, False
-
-
-def _line(text: str, parsers: Sequence[Parser], found: Sequence[Any]) -> Line:
-    values, sure = [], True
-    try:
-        for parse, value in zip(parsers, found, strict=True):
-            read = None if value is None else parse(value)
-            sure = sure and not isinstance(read, Guess)
-            values.append(read.value if isinstance(read, Guess) else read)
-    except UnfitError:
-        return Line(text, None)
-    return Line(text, tuple(values), sure)
+    return None, at
