@@ -7,6 +7,7 @@ from rich.text import Text
 
 from jobs import show
 from jobs.commands.run import JobFile
+from jobs.commands.stats.collect import moment
 from jobs.errors import InputError
 from jobs.words import unknown
 
@@ -18,6 +19,22 @@ def verify(
     file: JobFile,
     *,
     query: Annotated[str | None, typer.Option(help="Only this query.", show_default=False)] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Only what batches have put out since then, such as 2026-03-01T14:30.",
+            metavar="TIME",
+            show_default=False,
+        ),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option(
+            help="Only what they have put out in that time, such as 1 hour.",
+            metavar="TIME",
+            show_default=False,
+        ),
+    ] = None,
     json: show.Json = False,
 ) -> int:
     """Compute the results of the input read so far again, in another way, and compare.
@@ -25,19 +42,33 @@ def verify(
     Exit codes: 0 right, 1 wrong, 4 cannot tell.
     """
     from jobs import specs
-    from jobs.verify import CODES, judge
+    from jobs.verify import CODES, Since, judge
 
+    wanted = Since(moment(since, "--since"), _length(last))
     job = specs.load(file)
     if query is not None and query not in job.queries:
         raise InputError(unknown("query", query, job.queries), "--query")
     with show.progress("computing the results again"):
-        found = judge(job, query)
+        found = judge(job, query, wanted)
     if json:
         verdicts = [verdict.to_json() for verdict in found.verdicts]
         show.as_json(verdicts if len(verdicts) != 1 else verdicts[0])
     else:
         _tell(found.batch, found.verdicts)
     return CODES[found.verdict]
+
+
+def _length(text: str | None) -> int | None:
+    """A length of time in microseconds."""
+    from optimizer.query import QueryError
+    from optimizer.sql import parse_duration
+
+    try:
+        return None if text is None else parse_duration(text)
+    except QueryError:
+        raise InputError(
+            f"expected a length of time such as 1 hour, found {text!r}", "--last"
+        ) from None
 
 
 def _tell(batch: int, verdicts: "tuple[Verdict, ...]") -> None:

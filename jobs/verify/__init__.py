@@ -1,8 +1,9 @@
 """`verify`: an independent judge of a job's results, with no code of the engine's in its way."""
 
-from jobs.verify.judge import Judgement, judge
+from jobs.verify.judge import Judgement, Since, judge
 from jobs.verify.verdict import CANNOT_TELL, CODES, RIGHT, WRONG, CannotTellError, Verdict
 
 __all__ = [
-    "CANNOT_TELL", "CODES", "RIGHT", "WRONG", "CannotTellError", "Judgement", "Verdict", "judge",
+    "CANNOT_TELL", "CODES", "RIGHT", "WRONG", "CannotTellError", "Judgement", "Since", "Verdict",
+    "judge",
 ]  # fmt: skip

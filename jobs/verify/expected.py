@@ -39,6 +39,10 @@ class Scope:
     """The end of the last windows that are complete; none if there is none."""
     since: int = 0
     """The first batch whose rows count."""
+    first: int = 0
+    """The first batch that put out what is wanted."""
+    above: int | None = None
+    """The end of the last windows that were complete before."""
     wide: bool = False
     """Whether event times may be so large that their differences need 128 bits."""
 
@@ -98,6 +102,9 @@ def _statement(scope: Scope, during: Sequence[str] = ()) -> str:
     conditions += [*_bounds(scope), *during]
     if scope.since:
         conditions += [f"{quoted(a)}.{quoted(BATCH)} >= {scope.since}" for a in query.aliases]
+    if scope.first and query.grouping is None:
+        batches = ", ".join(f"{quoted(alias)}.{quoted(BATCH)}" for alias in query.aliases)
+        conditions.append(f"greatest({batches}) >= {scope.first}")
     where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
     if query.grouping is None:
         made = (f"{_duck(o.expression)} AS {column(i)}" for i, o in enumerate(query.output))
@@ -143,7 +150,8 @@ def _grouped(scope: Scope, tables: str, where: str) -> str:
             )
     made += [f"{text} AS {names[name]}" for name, text in bounds.items()]
     until = "FALSE" if scope.until is None else f"{start} + {size} <= {scope.until}"
-    fits = f"{time} < {start} + {size} AND {until}"
+    above = "" if scope.above is None else f" AND {start} + {size} > {scope.above}"
+    fits = f"{time} < {start} + {size} AND {until}{above}"
     both = f"{where} AND {fits}" if where else f" WHERE {fits}"
     grouped = f'SELECT {", ".join(made)} FROM {tables}, {windows} AS "@window"{both} GROUP BY ALL'
     columns = []

@@ -113,7 +113,7 @@ def _aside(
     columns = ", ".join(map(quoted, [*kept, *extra, BATCH]))
     if DeltaTable.is_deltatable(str(path)):
         connection.register("@rows", _table(path))
-        where = f'FROM "@rows" WHERE {quoted(BATCH)} <= {past.last}'
+        where = f'FROM "@rows" WHERE {quoted(BATCH)} BETWEEN {past.begin} AND {past.last}'
         connection.execute(f"CREATE TABLE {name} AS SELECT {columns} {where}").fetchall()
     else:
         fields = [schema(stream).field(column) for column in kept]
@@ -191,12 +191,13 @@ def _begin(connection: duckdb.DuckDBPyConnection, past: Past, name: str) -> None
 def watermarks(connection: duckdb.DuckDBPyConnection, past: Past) -> list[int | None]:
     """The watermark that each batch left: no stream that still speaks has tuples before it."""
     news = {name: _news(connection, name) for name in past.streams}
-    newest: dict[str, int | None] = dict.fromkeys(past.streams)
-    seen = dict.fromkeys(past.streams, past.batches[0].clock)
-    mark: int | None = None
-    found = []
+    before, clock = past.before, past.batches[0].clock
+    newest = {name: before.newest.get(name) if before else None for name in past.streams}
+    seen = {name: (before and before.seen.get(name)) or clock for name in past.streams}
+    mark = before.watermark if before else None
+    found = [batch.watermark for batch in past.batches[: past.begin]]
     for stretch in past.stretches:
-        for batch in past.batches[stretch.first : stretch.last + 1]:
+        for batch in past.batches[max(stretch.first, past.begin) : stretch.last + 1]:
             for name in past.streams:
                 if batch.number in news[name]:
                     seen[name] = batch.clock

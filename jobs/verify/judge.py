@@ -42,15 +42,32 @@ class Judgement:
         return next(word for word in (WRONG, CANNOT_TELL, RIGHT) if word in words)
 
 
-def judge(job: Job, query: str | None = None) -> Judgement:
+@dataclass(frozen=True)
+class Since:
+    """From when on results are judged: a moment, or a time before the last batch; microseconds."""
+
+    at: int | None = None
+    last: int | None = None
+
+    def first(self, known: Past) -> int:
+        """The first batch that began then or later."""
+        at = self.at
+        if self.last is not None:
+            at = max(known.batches[-1].clock - self.last, -(2**62) if at is None else at)
+        later = (batch.number for batch in known.batches if at is None or batch.clock >= at)
+        return min(later, default=known.last + 1)
+
+
+def judge(job: Job, query: str | None = None, since: Since = Since()) -> Judgement:
     """Compare the results of a query, or of all, up to the last finished batch."""
     wanted = [query] if query is not None else list(job.queries)
     try:
         with _told():
             known = past(job)
+            names = wanted if query is not None else list(known.batches[-1].queries)
+            known = known.from_batch(since.first(known), _longest(known, names))
     except CannotTellError as error:
         return Judgement(-1, _unknown(wanted, error))
-    names = wanted if query is not None else list(known.batches[-1].queries)
     try:
         with _connected() as connection, _told():
             intake = take_in(connection, known)
@@ -58,6 +75,13 @@ def judge(job: Job, query: str | None = None) -> Judgement:
     except CannotTellError as error:
         verdicts = _unknown(names, error)
     return Judgement(known.last, verdicts)
+
+
+def _longest(known: Past, names: Sequence[str]) -> int:
+    """How far before the watermark input may lie that results to come are made of."""
+    queries = [known.job.query(name) for name in names if name in known.job.queries]
+    return max((q.bounds.longest * 2 + (q.grouping.size if q.grouping else 0) for q in queries),
+               default=0)  # fmt: skip
 
 
 def _unknown(names: Sequence[str], error: CannotTellError) -> tuple[Verdict, ...]:
@@ -141,6 +165,8 @@ def _edited(known: Past, job: Job, name: str) -> str:
     """Which query it is, and whether that is the one of the job file."""
     since = known.since(name)
     words = f"query {name} as it has run since batch {since}, up to batch {known.last}"
+    if known.judged:
+        words += f", what was put out since batch {known.judged}"
     if since is None or name not in job.queries:
         return f"query {name}" if since is None else f"{words} (the job file has none of that name)"
     try:
@@ -153,22 +179,28 @@ def _edited(known: Past, job: Job, name: str) -> str:
 def _actual(known: Past, name: str) -> Results:
     jobs = [stretch.job for stretch in known.stretches if name in stretch.job.queries]
     sinks = dict.fromkeys(job.sink(name) for job in jobs)
-    return join([results(Path(sink), known.writer, known.last) for sink in sinks])
+    return join([results(Path(sink), known.writer, known.last, known.judged) for sink in sinks])
 
 
 def _scopes(
     connection: duckdb.DuckDBPyConnection, known: Past, intake: Intake, query: Query, name: str
 ) -> list[Scope]:
     """Over what to compute a query: of one that came later, what it came after, or everything."""
-    until = None
-    if query.grouping is not None and intake.watermark is not None:
-        own = query.grouping.time.alias
-        behind = [query.bounds[other, own] for other in query.aliases if other != own]
-        until = intake.watermark - max([0, *behind])
+    before = known.batches[known.judged - 1].watermark if known.judged else None
+    until, above = (_complete(query, mark) for mark in (intake.watermark, before))
     wide = any(_far(connection, stream.name) for _, stream in query.inputs)
     since = known.since(name) or 0
-    starts = [since, 0] if since else [0]
-    return [Scope(query, until, start, wide) for start in starts]
+    starts = [since, 0] if since > known.begin else [0]
+    return [Scope(query, until, start, known.judged, above, wide) for start in starts]
+
+
+def _complete(query: Query, watermark: int | None) -> int | None:
+    """The end of the last windows that are complete once the watermark is there."""
+    if query.grouping is None or watermark is None:
+        return None
+    own = query.grouping.time.alias
+    behind = (query.bounds[other, own] for other in query.aliases if other != own)
+    return watermark - max([0, *behind])
 
 
 def _far(connection: duckdb.DuckDBPyConnection, stream: str) -> bool:

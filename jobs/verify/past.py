@@ -4,7 +4,7 @@ Read here without the engine's code: only the names of the tables are shared.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from json import loads
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,10 @@ class Batch:
     """Where each stream's source stood at its end."""
     queries: Mapping[str, str]
     """The fingerprint of each query that it computed."""
+    newest: Mapping[str, int | None]
+    """The newest event time of each stream so far."""
+    seen: Mapping[str, int | None]
+    """When each stream last delivered anything."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,15 @@ class Past:
     """In the order in which Spark numbers their sources."""
     writer: str
     """By which name the storage commits to tables."""
+    begin: int = 0
+    """The first batch whose input is read again."""
+    judged: int = 0
+    """The first batch whose results are judged."""
+
+    @property
+    def before(self) -> Batch | None:
+        """The one before what is read again."""
+        return self.batches[self.begin - 1] if self.begin else None
 
     @property
     def last(self) -> int:
@@ -78,6 +91,20 @@ class Past:
                 break
             first = batch.number
         return first if query in self.batches[-1].queries else None
+
+    def from_batch(self, first: int, longest: int) -> "Past":
+        """The same, of which only what batches from that one on put out is judged.
+
+        Older input is needed as far as it may still find a partner then, or belong to a window
+        that was not complete: that is the longest time before the watermark.
+        """
+        if first == 0:
+            return self
+        mark = self.batches[first - 1].watermark
+        needed = (
+            b.number for b in self.batches[:first] if mark is None or _reaches(b, mark - longest)
+        )
+        return replace(self, judged=first, begin=min(needed, default=first))
 
     def position(self, stream: str, batch: int) -> Position | None:
         """Where a stream's source stood at the end of a batch."""
@@ -115,7 +142,17 @@ def _rows(table: Path) -> dict[int, dict[str, Any]]:
 def _batch(row: Mapping[str, Any], clock: int) -> Batch:
     if row.get("taken") is None:
         raise CannotTellError(f"control/progress does not say what batch {row['batch']} took")
-    return Batch(row["batch"], clock, row["watermark"], row["taken"], row["queries"])
+    flows = row["streams"]
+    return Batch(
+        row["batch"], clock, row["watermark"], row["taken"], row["queries"],
+        {name: flow["newest"] for name, flow in flows.items()},
+        {name: flow["seen"] for name, flow in flows.items()},
+    )  # fmt: skip
+
+
+def _reaches(batch: Batch, time: int) -> bool:
+    """Whether any stream may have brought that event time, or a newer one, by then."""
+    return any(newest is not None and newest >= time for newest in batch.newest.values())
 
 
 def _stretches(job: Job, noted: list[Definition], last: int) -> Iterator[Stretch]:

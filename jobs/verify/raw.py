@@ -116,7 +116,7 @@ class _Part:
 
     def positions(self) -> Iterator[tuple[int, Position | None, Position]]:
         """The batches that took anything: from where to where."""
-        for number in range(self.stretch.first, self.stretch.last + 1):
+        for number in range(max(self.stretch.first, self.past.begin), self.stretch.last + 1):
             before = self.past.position(self.name, number - 1)
             after = self.past.position(self.name, number)
             if after is not None and after != before:

@@ -4,8 +4,9 @@ The log of the table says which commit brought a file.  Commits of batches carry
 transaction of the storage; those of another storage carry that one's, and are none of ours.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -31,80 +32,121 @@ class Results:
 
 
 @dataclass(frozen=True)
+class _Brought:
+    """Which versions brought the rows of a file, and who; a merge has those of what it merged."""
+
+    low: int
+    high: int
+    who: frozenset[str]
+
+    @classmethod
+    def together(cls, parts: Iterable["_Brought"]) -> "_Brought":
+        """What was merged."""
+        known = list(parts)
+        who = frozenset[str]().union(*(part.who for part in known))
+        return cls(min(p.low for p in known), max(p.high for p in known), who)
+
+
+_BEFORE = _Brought(-1, -1, frozenset("?"))
+"""A file that is older than the log: nobody knows whose it is."""
+
+
+@dataclass(frozen=True)
 class _Log:
     """What the versions of a table say, as far as the entries are still there."""
 
+    path: Path
     versions: tuple[int, ...]
     writers: Mapping[int, tuple[str, int]]
     """The storage's transaction that a version carries, and its batch."""
-    changed: Mapping[int, str]
-    """Versions of nobody's batch that changed rows, and what they call it."""
-    brought: Mapping[str, int]
-    """Which version brought a file first."""
+    changed: tuple[int, ...]
+    """Versions of nobody's batch that changed rows."""
+    brought: Mapping[str, _Brought]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All storages that have ever written here."""
+        found = {who for who, _ in self.writers.values()}
+        for path in (self.path / "_delta_log").glob("*.checkpoint*.parquet"):
+            rows = pq.read_table(path, columns=["txn"]).column("txn").to_pylist()
+            found |= {str(txn["appId"]) for txn in rows if txn and txn["appId"]}
+        return frozenset(who for who in found if who.startswith(OURS))
+
+    def first(self, writer: str, batch: int) -> int | None:
+        """The version in which a batch, or the first after it, wrote; none if none has."""
+        found = (v for v, (who, own) in self.writers.items() if who == writer and own >= batch)
+        return min(found, default=None)
 
 
-def results(table: Path, writer: str, last: int) -> Results:
-    """The rows that batches up to the last one have written."""
+def results(table: Path, writer: str, last: int, first: int = 0) -> Results:
+    """The rows that batches from the first to the last one have written."""
     if not DeltaTable.is_deltatable(str(table)):
         return Results(None)
     try:
-        return _results(table, writer, last)
+        return _results(_log(table), writer, last, first)
     except (DeltaError, OSError, pa.ArrowException) as error:
-        first, *_ = str(error).splitlines()
-        raise CannotTellError(f"the results in {table} cannot be read: {first}") from None
+        said, *_ = str(error).splitlines()
+        raise CannotTellError(f"the results in {table} cannot be read: {said}") from None
 
 
-def _results(table: Path, writer: str, last: int) -> Results:
-    log = _log(table)
-    begun = [v for v, (who, batch) in log.writers.items() if who == writer and batch > last]
-    version = min(begun) - 1 if begun else DeltaTable(table).version()
-    delta = DeltaTable(table, version=version)
-    foreign = {who for who, _ in log.writers.values() if who != writer}
-    whole = not log.versions or log.versions[0] == 0
-    if not whole:
-        foreign |= _writers_of_checkpoint(table) - {writer}
-    others = tuple(v for v in log.changed if v <= version)
-    if not foreign:
-        return Results(delta.to_pyarrow_table(), others)
-    return Results(_own(delta, log, writer, table), others)
-
-
-def _own(delta: DeltaTable, log: _Log, writer: str, table: Path) -> pa.Table:
-    """The rows of the files that nobody else's batches have brought."""
-    whole = delta.to_pyarrow_dataset()
-    kept = []
-    for fragment in whole.get_fragments():
-        version = log.brought.get(Path(unquote(fragment.path)).name)
-        if version is None:
-            raise CannotTellError(
-                f"another storage writes to {table}, too, and its log does not say any more "
-                "whose rows are whose"
-            )
-        if log.writers.get(version, (writer, 0))[0] == writer:
-            kept.append(fragment)
+def _results(log: _Log, writer: str, last: int, first: int) -> Results:
+    after = log.first(writer, last + 1)
+    table = DeltaTable(log.path, version=None if after is None else after - 1)
+    begin = log.first(writer, first) if first else 0
+    begin = table.version() + 1 if begin is None else begin
+    others = tuple(version for version in log.changed if begin <= version <= table.version())
+    if not first and log.names <= {writer}:
+        return Results(table.to_pyarrow_table(), others)
+    whole = table.to_pyarrow_dataset()
+    kept = [f for f in whole.get_fragments() if _counts(log, writer, begin, f.path)]
     if not kept:
-        return whole.schema.empty_table()
-    return ds.FileSystemDataset(kept, whole.schema, whole.format, whole.filesystem).to_table()
+        return Results(whole.schema.empty_table(), others)
+    found = ds.FileSystemDataset(kept, whole.schema, whole.format, whole.filesystem)
+    return Results(found.to_table(), others)
+
+
+def _counts(log: _Log, writer: str, begin: int, path: str) -> bool:
+    """Whether a file's rows were written since a version, and not by another storage."""
+    brought = log.brought.get(_name(path), _BEFORE)
+    known = log.versions and log.versions[0] <= begin and begin > 0
+    if brought.high < begin and (brought.low >= 0 or known):
+        return False
+    foreign = {who for who in brought.who if who and who != writer}
+    if brought.low < begin or (foreign and (foreign != brought.who or "?" in foreign)):
+        raise CannotTellError(
+            f"the log of {log.path} does not say any more whose rows are whose: files were merged, "
+            "or versions forgotten, and more than these batches have written there"
+        )
+    return not foreign
 
 
 def _log(table: Path) -> _Log:
     found = versions(table)
     writers: dict[int, tuple[str, int]] = {}
-    changed: dict[int, str] = {}
-    brought: dict[str, int] = {}
+    changed: list[int] = []
+    brought: dict[str, _Brought] = {}
     for version in found:
         done = actions(table, version) or []
+        made, gone = _paths(done, "add"), _paths(done, "remove")
         if own := _transaction(done):
             writers[version] = own
-        elif _changes(done):
-            changed[version] = _operation(done)
-        elif mixed := _rewritten(done):
-            brought |= _follow(mixed, brought, writers)
+        elif made and gone and not _changes(done):
+            merged = _Brought.together(brought.get(path, _BEFORE) for path in gone)
+            brought |= dict.fromkeys(made, merged)
             continue
-        for one in done:
-            if "add" in one:
-                brought[Path(unquote(one["add"]["path"])).name] = version
-    return _Log(tuple(found), writers, changed, brought)
+        elif _changes(done):
+            changed.append(version)
+        who = frozenset({writers.get(version, ("", 0))[0]})
+        brought |= dict.fromkeys(made, _Brought(version, version, who))
+    return _Log(table, tuple(found), writers, tuple(changed), brought)
+
+
+def _paths(done: list[Action], what: str) -> list[str]:
+    return [_name(one[what]["path"]) for one in done if what in one]
+
+
+def _name(path: str) -> str:
+    return Path(unquote(path)).name
 
 
 def _transaction(done: list[Action]) -> tuple[str, int] | None:
@@ -117,43 +159,6 @@ def _transaction(done: list[Action]) -> tuple[str, int] | None:
 def _changes(done: list[Action]) -> bool:
     files = [one.get("add") or one.get("remove") for one in done if "add" in one or "remove" in one]
     return any(file.get("dataChange", True) for file in files if file)
-
-
-def _operation(done: list[Action]) -> str:
-    return next(
-        (str(one["commitInfo"].get("operation", "")) for one in done if "commitInfo" in one), ""
-    )
-
-
-def _rewritten(done: list[Action]) -> tuple[list[str], list[str]] | None:
-    """The files that a commit has put into others, and those; none if it did not."""
-    gone = [one["remove"]["path"] for one in done if "remove" in one]
-    made = [one["add"]["path"] for one in done if "add" in one]
-    return (gone, made) if made else None
-
-
-def _follow(
-    rewritten: tuple[list[str], list[str]],
-    brought: Mapping[str, int],
-    writers: Mapping[int, tuple[str, int]],
-) -> dict[str, int]:
-    """A merge's files are those of whoever brought what was merged, if that is but one."""
-    gone, made = rewritten
-    sources = [brought.get(Path(unquote(path)).name) for path in gone]
-    known = [version for version in sources if version is not None]
-    who = {writers.get(version, ("", 0))[0] for version in known}
-    if len(known) < len(gone) or len(who) != 1:
-        return {}
-    return {Path(unquote(path)).name: max(known) for path in made}
-
-
-def _writers_of_checkpoint(table: Path) -> set[str]:
-    """Who has ever written to a table, as its newest checkpoint says."""
-    found: set[str] = set()
-    for path in sorted((table / "_delta_log").glob("*.checkpoint*.parquet")):
-        rows = pq.read_table(path, columns=["txn"]).column("txn").to_pylist()
-        found |= {str(txn["appId"]) for txn in rows if txn and txn["appId"]}
-    return {who for who in found if who.startswith(OURS)}
 
 
 def join(parts: list[Results]) -> Results:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from json import loads
 from math import inf
 from os import utime
@@ -21,7 +22,9 @@ from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
 from jobs.engine.ingest import REASON, ROW, WATERMARK
+from jobs.engine.progress import history
 from jobs.engine.store import BATCH
+from jobs.verify.past import past
 from tests.jobs import small
 
 NAMES = {
@@ -395,6 +398,66 @@ def test_input_that_is_another(finished: Path, storage: Path, capsys: pytest.Cap
         file.write_bytes(before)
         utime(file, ns=(since, since))
     assert "1 of the files of stream a changed after batches took them" in reason
+
+
+# --- from some time on ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["two", "names", "counted", "near-zero"])
+@pytest.mark.parametrize("batch", [0, 1, 2, 3])
+def test_what_some_batches_have_put_out(
+    finished: Path, capsys: pytest.CaptureFixture[str], query: str, batch: int
+):
+    """As many rows as these batches have noted."""
+    known = past(specs.load(finished)).batches
+    done = history(streaming.job_store(specs.load(finished)))
+    after = [*(one.clock for one in known), known[-1].clock + 1][batch]
+    since = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=after)).isoformat()
+    found = verdicts(finished, capsys, "--query", query, "--since", since, code=0)
+    assert found["expected"] == found["actual"] == sum(p.results[query] for p in done[batch:])
+
+
+def test_a_row_lost_before_and_one_lost_since(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
+):
+    log = storage / "out/two/_delta_log"
+    assert verdicts(finished, capsys, "--query", "two", "--last", "1 microsecond", code=0)
+    for version, lost in ((2, True), (4, False)):
+        entry = log / f"{version - 1:020d}.json"
+        lines = [line for line in entry.read_text().splitlines() if "add" not in loads(line)]
+        entry.write_text("\n".join(lines))
+        code = 0 if lost else 1
+        found = verdicts(finished, capsys, "--query", "two", "--last", "1 microsecond", code=code)
+        assert (found["missing"] > 0) == (not lost)
+    assert verdicts(finished, capsys, "--query", "two")["missing"] > 0
+
+
+def test_old_input_may_be_gone_where_it_does_not_matter_any_more(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert storage.exists()
+    file = finished.parent / "a" / "0000.parquet"
+    file.rename(file.with_suffix(".away"))
+    try:
+        words = ("--query", "names", "--last", "1 microsecond")
+        assert verdicts(finished, capsys, *words, code=0)["expected"] > 0
+        assert "is gone" in verdicts(finished, capsys, "--query", "names", code=4)["reason"]
+    finally:
+        file.with_suffix(".away").rename(file)
+
+
+def test_which_rows_are_how_old_may_be_forgotten(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
+):
+    table(storage, "two").optimize.compact()
+    found = verdicts(finished, capsys, "--query", "two", "--last", "1 microsecond", code=4)
+    assert "whose rows are whose" in found["reason"]
+
+
+def test_times_that_are_none(finished: Path, capsys: pytest.CaptureFixture[str]):
+    for option in ("--since", "--last"):
+        found = verdicts(finished, capsys, option, "yesterday", code=2)
+        assert found["where"] == option
 
 
 def test_a_job_that_has_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
