@@ -11,7 +11,6 @@ from functools import lru_cache
 from math import gcd
 
 from sqlglot import exp, parse_one
-from sqlglot.optimizer.annotate_types import annotate_types
 
 from jobs.engine.store import UNTIL
 from optimizer.identity import Identity, identity
@@ -22,9 +21,10 @@ from optimizer.query import (
     WINDOW_START,
     Aggregate,
     ColumnRef,
-    Expression,
     Predicate,
 )
+from optimizer.sql.meaning import meant
+from optimizer.sql.types import digits, sum_type, type_of
 
 Scope = Callable[[ColumnRef], str]
 """How a column is written where an expression stands."""
@@ -297,7 +297,7 @@ def _weighted(
     value = scope(_combined_column(own, aggregate, kind))
     if kind in ("min", "max"):
         return f"{kind}({value})"
-    return f"CAST(sum({value} * {weight}) AS {_sum_type(aggregate, kind, below)})"
+    return _added(value, weight, _sum_type(aggregate, kind, below))
 
 
 def _folded(aggregate: Aggregate, kind: str, scope: Scope, weight: str, below: Node) -> str:
@@ -309,35 +309,39 @@ def _folded(aggregate: Aggregate, kind: str, scope: Scope, weight: str, below: N
     if kind == "count":
         counted = f"CASE WHEN ({value}) IS NOT NULL THEN {weight} ELSE 0 END"
         return f"CAST(sum({counted}) AS BIGINT)"
-    wide = _sum_type(aggregate, kind, below)
-    return f"CAST(sum(CAST({value} AS {wide}) * {weight}) AS {wide})"
+    declared = _argument_type(aggregate, below)
+    return _added(_wide_enough(value, declared, weight), weight, _sum_type(aggregate, kind, below))
+
+
+def _wide_enough(value: str, declared: str, weight: str) -> str:
+    """A value of that type as it is added up: Spark lets a sum of BIGINTs overflow in silence."""
+    held = digits(declared)
+    if held is None:
+        return f"CAST({value} AS DOUBLE)"
+    if declared.startswith("DECIMAL"):
+        return value
+    short = declared != "BIGINT" and weight == "1"
+    return f"CAST({value} AS {'BIGINT' if short else held.type})"
+
+
+def _added(value: str, weight: str, wide: str) -> str:
+    """The sum of values that count so many times each."""
+    return f"CAST(sum({value if weight == '1' else f'{value} * {weight}'}) AS {wide})"
 
 
 def _sum_type(aggregate: Aggregate, kind: str, below: Node) -> str:
     """The type in which to add up: the widest of its family, so that executors agree."""
-    if kind == "count":
-        return "BIGINT"
+    return "BIGINT" if kind == "count" else sum_type(_argument_type(aggregate, below))
+
+
+def _argument_type(aggregate: Aggregate, below: Node) -> str:
+    """The type of what is added up; an average is of doubles."""
     if aggregate.function == "avg" or aggregate.argument is None:
         return "DOUBLE"
-    kind_of = _type_of(aggregate.argument, below)
-    if kind_of.is_type(*exp.DataType.INTEGER_TYPES):
-        return "BIGINT"
-    if kind_of.is_type("decimal"):
-        scale = kind_of.expressions[1].name if len(kind_of.expressions) > 1 else "0"
-        return f"DECIMAL(38, {scale})"
-    return "DOUBLE"
-
-
-def _type_of(expression: Expression, below: Node) -> exp.DataType:
     sources = {n.alias: n.stream for n in walk(below) if isinstance(n, Source)}
-    schema: dict[str, object] = {
-        alias: {c.name: c.type for c in stream.columns} for alias, stream in sources.items()
-    }
-    text = expression.sql(lambda c: f"{quote(c.alias)}.{quote(c.name)}")
-    tables = ", ".join(map(quote, sources))
-    query = parse(f"SELECT {text} AS x FROM {tables}")
-    typed = annotate_types(query, schema=schema, dialect="spark")
-    return typed.selects[0].type or exp.DataType.build("double")
+    types = {ColumnRef(a, c.name): c.type for a, stream in sources.items() for c in stream.columns}
+    text = aggregate.argument.sql(lambda c: f"{quote(c.alias)}.{quote(c.name)}")
+    return type_of(parse(f"SELECT {text} AS x").selects[0].this, types)
 
 
 def finished(node: GroupBy) -> str:
@@ -385,6 +389,11 @@ def _whole(aggregate: Aggregate, below: Node) -> str:
 
 
 @lru_cache(maxsize=256)
+def meaning(statement: exp.Query, dialect: str) -> exp.Query:
+    """The statement as an executor computes what it means; parameters stay as they are."""
+    return meant(statement, dialect).assert_is(exp.Query)
+
+
 def render(statement: exp.Query, dialect: str) -> str:
-    """The text of a statement for an executor; parameters stay as they are."""
-    return statement.sql(dialect=dialect)
+    """The text of a statement for an executor."""
+    return meaning(statement, dialect).sql(dialect=dialect)

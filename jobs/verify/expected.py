@@ -22,6 +22,7 @@ from optimizer.query import (
     Expression,
     Query,
 )
+from optimizer.sql.meaning import DUCKDB, meant
 
 STRETCHES = 200
 """Into how many pieces of time a query is cut at most."""
@@ -198,7 +199,7 @@ def _duck(expression: Expression, made: Mapping[str, str] | None = None) -> str:
             tree = replaced
         else:
             node.replace(replaced)
-    return tree.sql(dialect="duckdb")
+    return meant(tree, DUCKDB).sql(dialect=DUCKDB)
 
 
 def _own(column: ColumnRef) -> str:

@@ -8,10 +8,12 @@ from sqlglot import exp
 
 from optimizer.query import ColumnRef
 from optimizer.sql import canonical
-from optimizer.sql.durations import UNITS
 
 Limits = dict[tuple[str, str], int]
 """`ts_i - ts_j <= limits[i, j]`, in microseconds."""
+
+
+_SUMS = (exp.Add, exp.Sub, exp.SafeAdd, exp.SafeSubtract)
 
 
 @dataclass
@@ -64,11 +66,11 @@ def _sum(tree: exp.Expr, event_times: Mapping[ColumnRef, str]) -> _Sum | None:
         alias = event_times.get(canonical.ref(tree))
         return None if alias is None else _Sum(Counter([alias]))
     if isinstance(tree, exp.Interval):
-        return _Sum(length=int(tree.this.this) * UNITS[tree.args["unit"].name])
-    if isinstance(tree, exp.Add | exp.Sub):
+        return _Sum(length=canonical.length(tree))
+    if isinstance(tree, _SUMS):
         left, right = _sum(tree.this, event_times), _sum(tree.expression, event_times)
         if left is not None and right is not None:
-            return left.add(right, 1 if isinstance(tree, exp.Add) else -1)
+            return left.add(right, 1 if isinstance(tree, exp.Add | exp.SafeAdd) else -1)
     return None
 
 

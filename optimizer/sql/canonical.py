@@ -11,10 +11,9 @@ from decimal import Decimal
 from sqlglot import exp
 
 from optimizer.query import HOLE, ColumnRef, Expression
-from optimizer.sql.durations import largest_unit
+from optimizer.sql.durations import UNITS, largest_unit
 from optimizer.sql.text import DIALECT
 
-_LARGEST = 2**31 - 1
 _OPERATORS = (exp.Binary, exp.Unary, exp.In)
 _HOLES = re.compile(f"{HOLE}(\\d+){HOLE}")
 _FLIPPED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
@@ -118,17 +117,12 @@ def interval(length: int) -> exp.Expr:
     return exp.Interval(this=exp.Literal.string(str(count)), unit=exp.Var(this=unit))
 
 
+def length(tree: exp.Interval) -> int:
+    """An interval written out, in microseconds."""
+    return int(tree.this.this) * UNITS[tree.args["unit"].name]
+
+
 # --- operators -----------------------------------------------------------------------------------
-
-
-def arithmetic(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """Sums, differences and products, those of small whole numbers worked out."""
-    one, other = number(left), number(right)
-    if isinstance(one, int) and isinstance(other, int):
-        results = {exp.Add: one + other, exp.Sub: one - other, exp.Mul: one * other}
-        if operator in results and abs(results[operator]) <= _LARGEST:
-            return literal(results[operator])
-    return operator(this=left, expression=right)
 
 
 def compare(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:

@@ -70,13 +70,13 @@ class Scalar:
     result: Kind | None = None
     cast: str | None = None
     many: bool = False
-    """The last argument may be repeated, and all share one kind."""
+    """The last argument may be repeated, and all share one type."""
 
 
 SCALARS: dict[type[exp.Expr], Scalar] = {
     exp.Abs: Scalar("abs", (NUMBER,)),
-    exp.Ceil: Scalar("ceil", (NUMBER,), Kind.INTEGER, cast="BIGINT"),
-    exp.Floor: Scalar("floor", (NUMBER,), Kind.INTEGER, cast="BIGINT"),
+    exp.Ceil: Scalar("ceil", (NUMBER,), Kind.INTEGER),
+    exp.Floor: Scalar("floor", (NUMBER,), Kind.INTEGER),
     exp.Round: Scalar("round", (NUMBER,)),
     exp.Coalesce: Scalar("coalesce", (ANY,), many=True),
     exp.Greatest: Scalar("greatest", (ANY,), many=True),

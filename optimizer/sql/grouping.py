@@ -17,12 +17,15 @@ from optimizer.query import (
     QueryError,
 )
 from optimizer.sql import canonical
-from optimizer.sql.durations import parse_duration
+from optimizer.sql.durations import largest_unit, parse_duration
 from optimizer.sql.expressions import reader
-from optimizer.sql.output import Item, select_items, stored, words
+from optimizer.sql.output import Item, computed, select_items, stored, words
 from optimizer.sql.scope import Scope
 from optimizer.sql.text import Text
 from optimizer.sql.typed import Typed
+
+MOST_WINDOWS = 2_000
+"""Into how many windows a row falls at most: each pane is added to as many."""
 
 _ENDLESS = "GROUP BY needs window(ts, size): a group of an endless stream never ends"
 
@@ -62,7 +65,8 @@ def grouped_output(scope: Scope, select: exp.Select) -> tuple[Grouping, tuple[Na
     read = reader(scope, aggregates=True).read
     output = []
     for item in items:
-        tree = _over_results(read(item.node), groups, item)
+        typed = computed(scope, read(item.node))
+        tree = _over_results(typed, groups, item)
         _check_results(source, tree.tree)
         output.append(Named(item.name, stored(source, item.node, tree)))
     time, size, slide = _window(scope, windows[0])
@@ -100,7 +104,7 @@ def _add_key(scope: Scope, groups: _Groups, node: exp.Expr, items: Sequence[Item
         raise scope.source.error("a key must read a column: write out what it stands for", node)
     if RESULT in canonical.aliases(key.tree):
         raise scope.source.error("window is a key already: leave it out here", node)
-    written = stored(scope.source, node, key)
+    written = stored(scope.source, node, computed(scope, key))
     if written not in groups.keys:
         named = [item.name for item in items if item.node == node]
         groups.keys[written] = Named(groups.name(named[0] if named else words(node)), written)
@@ -119,7 +123,11 @@ def _replace(parent: exp.Expr, groups: _Groups, wanted: str = "") -> None:
         if made is not None:
             node.replace(exp.Column(this=exp.Identifier(this=made)))
         elif not isinstance(node, exp.Column):
-            _replace(node, groups)
+            _replace(node, groups, wanted if isinstance(node, _AROUND) else "")
+
+
+_AROUND = (exp.Cast, exp.SafeAdd, exp.SafeMultiply)
+"""With what a sum is put together."""
 
 
 def _made(node: exp.Expr, groups: _Groups, wanted: str) -> str | None:
@@ -166,10 +174,15 @@ def _window(scope: Scope, node: exp.Expr) -> tuple[ColumnRef, int, int]:
         raise source.error("window() is over the event time of a stream", time)
     column = scope.resolve(time)
     _check_event_time(scope, time, column)
-    size, *slide = (_length(source, length) for length in lengths)
-    if not 0 < (slide or [size])[0] <= size:
+    size, *slides = (_length(source, length) for length in lengths)
+    slide = (slides or [size])[0]
+    if not 0 < slide <= size:
         raise source.error("a window's slide must be positive and at most its size", node)
-    return column, size, (slide or [size])[0]
+    if (windows := -(-size // slide)) > MOST_WINDOWS:
+        message = f"a row would fall into {windows} windows, {MOST_WINDOWS} is the most"
+        least, unit = largest_unit(-(-size // MOST_WINDOWS))
+        raise source.error(f"{message}: slide by {least} {unit.lower()}s or more", lengths[1])
+    return column, size, slide
 
 
 def _check_event_time(scope: Scope, node: exp.Expr, column: ColumnRef) -> None:

@@ -1,11 +1,12 @@
 """Columns, literals and operators, in canonical form.
 
-Where Spark would stop the whole job for one row, a division by zero, the canonical form yields NULL
-in both engines.
+What cannot be computed for a row is NULL: a division by zero, a number that its type does not have.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import inf
+from operator import add, mul, sub
 
 from sqlglot import exp
 
@@ -14,6 +15,18 @@ from optimizer.sql import canonical
 from optimizer.sql.durations import microseconds, parse_duration
 from optimizer.sql.functions import Kind, kind_of
 from optimizer.sql.typed import Handler, Reader, Typed
+from optimizer.sql.types import (
+    MOST,
+    SHORT,
+    Digits,
+    bound,
+    digits,
+    is_remainder,
+    largest,
+    literal_digits,
+    type_of,
+    types_of,
+)
 
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
@@ -44,10 +57,23 @@ def literal(reader: Reader, node: exp.Expr) -> Typed:
             raise reader.error("a NUL character is not supported in text", node)
         return Typed(node.copy(), Kind.STRING)
     if not _NUMBER.fullmatch(text):
-        raise reader.error(f"not a number: {text}", node)
-    if text.isdigit():
+        raise reader.error(f"not a number: {text[:MOST]}", node)
+    if "e" in text.lower():
+        if float(text) == inf:
+            raise reader.error(f"{text[:MOST]} is more than a DOUBLE can hold", node)
+        return Typed(node.copy(), Kind.DOUBLE)
+    if literal_digits(text).all > MOST:
+        raise reader.error(f"a number has at most {MOST} digits", node)
+    return _exact(node, text)
+
+
+def _exact(node: exp.Expr, text: str) -> Typed:
+    """A number without an exponent; DuckDB would compute with a large one in a type of its own."""
+    if not text.isdigit():
+        return Typed(node.copy(), Kind.DECIMAL)
+    if int(text) <= largest("BIGINT"):
         return Typed(node.copy(), Kind.INTEGER)
-    return Typed(node.copy(), Kind.DOUBLE if "e" in text.lower() else Kind.DECIMAL)
+    return Typed(canonical.cast(node.copy(), literal_digits(text).type), Kind.DECIMAL)
 
 
 def boolean(reader: Reader, node: exp.Expr) -> Typed:
@@ -128,7 +154,7 @@ def _compared(
     left, right = reader.read(one), reader.read(other)
     reader.comparable(left.kind, right.kind, node)
     if reader.type(left.tree) != reader.type(right.tree):
-        left, right = reader.widened(left), reader.widened(right)
+        left, right = reader.alike([reader.widened(left), reader.widened(right)], node)
     return canonical.compare(operator, left.tree, right.tree)
 
 
@@ -140,6 +166,7 @@ def within(reader: Reader, node: exp.Expr) -> Typed:
         raise reader.error("IN needs a list of values", node)
     for item in listed:
         reader.comparable(value.kind, item.kind, node)
+    value, *listed = reader.alike([value, *listed], node)
     return Typed(canonical.any_of(value.tree, [i.tree for i in listed]), Kind.BOOLEAN)
 
 
@@ -179,37 +206,144 @@ _TIMES: Mapping[tuple[type[exp.Expr], Kind, Kind], Kind] = {
 
 
 def arithmetic(reader: Reader, node: exp.Expr) -> Typed:
-    """Sums, differences and products."""
-    assert isinstance(node, exp.Binary)
+    """Sums, differences and products: NULL where the type has no such number."""
+    operator = _PLAIN.get(type(node), type(node))
     left, right = reader.operand(node.this), reader.operand(node.expression)
-    kind = _TIMES.get((type(node), left.kind, right.kind))
-    if kind is None:
-        kind = reader.number((left.kind, right.kind), node)
-    return Typed(canonical.arithmetic(type(node), left.tree, right.tree), kind)
+    if (kind := _TIMES.get((operator, left.kind, right.kind))) is not None:
+        return Typed(_moved(operator, left.tree, right.tree), kind)
+    kind = reader.number((left.kind, right.kind), node)
+    match kind:
+        case Kind.INTEGER:
+            tree = _of_integers(reader, operator, left.tree, right.tree)
+        case Kind.DECIMAL:
+            tree = _of_decimals(reader, node, operator, left, right)
+        case _:
+            left, right = reader.alike([left, right], node)
+            tree = operator(this=left.tree, expression=right.tree)
+    return Typed(tree, kind)
+
+
+_TRIED: Mapping[type[exp.Expr], type[exp.Expr]] = {
+    exp.Add: exp.SafeAdd,
+    exp.Sub: exp.SafeSubtract,
+    exp.Mul: exp.SafeMultiply,
+}
+_PLAIN = {tried: plain for plain, tried in _TRIED.items()}
+
+
+def _moved(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """A time moved by an interval, what lies between two times, or intervals put together."""
+    if isinstance(left, exp.Interval) and isinstance(right, exp.Interval):
+        sign = 1 if operator is exp.Add else -1
+        return canonical.interval(canonical.length(left) + sign * canonical.length(right))
+    apart = exp.Interval not in {type(left), type(right)}
+    return (_TRIED[operator] if apart else operator)(this=left, expression=right)
+
+
+def _of_integers(
+    reader: Reader, operator: type[exp.Expr], left: exp.Expr, right: exp.Expr
+) -> exp.Expr:
+    """Tried only where it may fail; small numbers written out are worked out."""
+    tree, types = operator(this=left, expression=right), reader.scope.types
+    limit = largest(type_of(tree, types))
+    one, other = canonical.number(left), canonical.number(right)
+    if bound(tree, types) > limit:
+        return _TRIED[operator](this=left, expression=right)
+    if isinstance(one, int) and isinstance(other, int):
+        return canonical.literal(_VALUES[operator](one, other))
+    return tree
+
+
+_VALUES: Mapping[type[exp.Expr], Callable[[int, int], int]] = {
+    exp.Add: add,
+    exp.Sub: sub,
+    exp.Mul: mul,
+}
+
+
+def _of_decimals(
+    reader: Reader, node: exp.Expr, operator: type[exp.Expr], left: Typed, right: Typed
+) -> exp.Expr:
+    """DuckDB counts the digits of a product from those of its factors, unless both are short."""
+    one, other = map(digits, types_of([left.tree, right.tree], reader.scope.types))
+    if one is None or other is None:
+        return operator(this=left.tree, expression=right.tree)
+    if operator is not exp.Mul:
+        reader.alike([left, right], node)
+        held = Digits((one | other).whole + 1, (one | other).scale)
+    else:
+        held = Digits(one.whole + other.whole, one.scale + other.scale)
+    if held.scale > MOST:
+        message = f"a product with {held.scale} digits behind the point, {MOST} is the most"
+        raise reader.error(f"{message}: CAST a factor to a DECIMAL of fewer", node)
+    first = left.tree
+    if held.all > SHORT >= max(one.all, other.all):
+        first = canonical.cast(first, f"DECIMAL({SHORT + 1}, {one.scale})")
+    tried = held.all > MOST
+    return (_TRIED[operator] if tried else operator)(this=first, expression=right.tree)
 
 
 def division(reader: Reader, node: exp.Expr) -> Typed:
     """`/` divides as DOUBLE, `%` is the remainder; NULL where the divisor is zero."""
-    assert isinstance(node, exp.Binary)
-    left, right = reader.operand(node.this), reader.operand(node.expression)
+    operands = node.expressions if is_remainder(node) and node.expressions else None
+    one, other = operands or (node.this, node.expression)
+    left, right = reader.operand(one), reader.operand(other)
     kind = reader.number((left.kind, right.kind), node)
-    divisor = right.tree
-    if not canonical.number(divisor):
-        divisor = exp.Nullif(this=divisor, expression=canonical.literal(0))
-    if isinstance(node, exp.Mod):
-        return Typed(exp.Mod(this=left.tree, expression=divisor), kind)
-    exact = left.kind is not Kind.DOUBLE
-    dividend = canonical.cast(left.tree, "DOUBLE") if exact else left.tree
-    return Typed(exp.Div(this=dividend, expression=divisor), Kind.DOUBLE)
+    if is_remainder(node):
+        left, right = reader.alike([left, right], node)
+        return Typed(_remainder(kind, left.tree, right.tree), kind)
+    divisor = reader.alike([Typed(exp.Literal.number("1e0"), Kind.DOUBLE), right], node)[1].tree
+    return Typed(exp.Div(this=reader.double(left), expression=_not_zero(divisor)), Kind.DOUBLE)
+
+
+def called(reader: Reader, node: exp.Expr) -> Typed:
+    """try_mod, which is `%`."""
+    if is_remainder(node) and len(node.expressions) == 2:
+        return division(reader, node)
+    raise reader.unknown(node)
+
+
+def _remainder(kind: Kind, value: exp.Expr, divisor: exp.Expr) -> exp.Expr:
+    if kind is Kind.INTEGER and canonical.number(divisor) in {None, 0, -1}:
+        return exp.Anonymous(this="TRY_MOD", expressions=[value, divisor])
+    if kind is Kind.DECIMAL:
+        value, divisor = _measured(value), _measured(divisor)
+    return exp.Mod(this=value, expression=_not_zero(divisor))
+
+
+def _measured(tree: exp.Expr) -> exp.Expr:
+    """A number written out, as long as it is: DuckDB takes it for longer."""
+    if not isinstance(tree, exp.Literal):
+        return tree
+    return canonical.cast(tree, literal_digits(str(tree.this)).type)
+
+
+def _not_zero(divisor: exp.Expr) -> exp.Expr:
+    if canonical.number(divisor.this if isinstance(divisor, exp.Cast) else divisor):
+        return divisor
+    return exp.Nullif(this=divisor, expression=canonical.literal(0))
 
 
 def negative(reader: Reader, node: exp.Expr) -> Typed:
     """`-x`."""
     value = reader.operand(node.this)
     kind = reader.number((value.kind,), node)
-    if isinstance(value.tree, exp.Neg):
+    if (least := _least(node.this)) is not None:
+        return Typed(least, Kind.INTEGER)
+    if isinstance(value.tree, exp.Neg) and kind is not Kind.INTEGER:
         return Typed(value.tree.this, kind)
-    return Typed(exp.Neg(this=value.tree), kind)
+    if isinstance(number := canonical.number(value.tree), int):
+        return Typed(canonical.literal(-number), kind)
+    return Typed(reader.from_zero(value) or exp.Neg(this=reader.with_negative(value)), kind)
+
+
+def _least(node: exp.Expr) -> exp.Expr | None:
+    """The least INT or BIGINT: what stands behind its sign is none."""
+    text = node.name if isinstance(node, exp.Literal) and not node.is_string else ""
+    for name in ("INT", "BIGINT"):
+        if text == str(largest(name) + 1):
+            return canonical.cast(exp.Neg(this=exp.Literal.number(text)), name)
+    return None
 
 
 def concatenation(reader: Reader, node: exp.Expr) -> Typed:
@@ -249,8 +383,12 @@ OPERATORS: Mapping[type[exp.Expr], Handler] = {
     exp.Add: arithmetic,
     exp.Sub: arithmetic,
     exp.Mul: arithmetic,
+    exp.SafeAdd: arithmetic,
+    exp.SafeSubtract: arithmetic,
+    exp.SafeMultiply: arithmetic,
     exp.Div: division,
     exp.Mod: division,
+    exp.Anonymous: called,
     exp.Neg: negative,
     exp.DPipe: concatenation,
     exp.Concat: concatenation,

@@ -14,6 +14,7 @@ from optimizer.sql.schema import NAME
 from optimizer.sql.scope import Scope
 from optimizer.sql.text import DIALECT, Text
 from optimizer.sql.typed import Typed
+from optimizer.sql.types import type_of
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,19 @@ def plain_output(scope: Scope, select: exp.Select) -> tuple[Named, ...]:
     source = scope.source
     read = reader(scope).read
     return tuple(
-        Named(item.name, stored(source, item.node, read(item.node)))
+        Named(item.name, stored(source, item.node, computed(scope, read(item.node))))
         for item in select_items(scope, select)
     )
+
+
+def computed(scope: Scope, typed: Typed) -> Typed:
+    """A DECIMAL in the type that it has: the engines would make it wider, each in its own way."""
+    taken = typed.tree
+    while isinstance(taken, exp.Filter | exp.Min | exp.Max):
+        taken = taken.this
+    if typed.kind is not Kind.DECIMAL or isinstance(taken, exp.Column | exp.Cast | exp.Sum):
+        return typed
+    return Typed(canonical.cast(typed.tree, type_of(typed.tree, scope.types)), typed.kind)
 
 
 def stored(source: Text, node: exp.Expr, typed: Typed) -> Expression:

@@ -18,7 +18,18 @@ from optimizer.sql.functions import (
     Kind,
 )
 from optimizer.sql.scope import Scope
-from optimizer.sql.text import DIALECT, SqlError
+from optimizer.sql.text import SqlError
+from optimizer.sql.types import (
+    MOST,
+    SHORT,
+    SIGNED,
+    bound,
+    digits,
+    largest,
+    shared,
+    type_of,
+    types_of,
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +57,7 @@ class Reader:
             raise self.error(reason, node)
         handler = self.handlers.get(type(node))
         if handler is None:
-            raise self._unknown(node)
+            raise self.unknown(node)
         for name, value in node.args.items():
             if value and name not in _PARTS:
                 raise self.error(f"{word(node)} with {name.upper()} is not supported", node)
@@ -62,10 +73,17 @@ class Reader:
         return Typed(canonical.cast(typed.tree, wide), typed.kind) if wide else typed
 
     def type(self, tree: exp.Expr) -> str:
-        """The type of a column or of a CAST, empty for anything else."""
-        if isinstance(tree, exp.Cast):
-            return tree.to.sql(DIALECT).upper()
-        return self.scope.types.get(canonical.ref(tree), "") if isinstance(tree, exp.Column) else ""
+        """The type of a canonical expression, empty if it does not matter which one it is."""
+        return type_of(tree, self.scope.types)
+
+    def double(self, typed: Typed) -> exp.Expr:
+        """A number as the nearest DOUBLE."""
+        declared = self.type(typed.tree)
+        if declared == "DOUBLE":
+            return typed.tree
+        if not _rounded_twice(declared):
+            return canonical.cast(typed.tree, "DOUBLE")
+        return canonical.cast(canonical.cast(typed.tree, "STRING", safe=True), "DOUBLE", safe=True)
 
     def condition(self, node: exp.Expr, clause: str) -> exp.Expr:
         """A condition in canonical form."""
@@ -110,13 +128,49 @@ class Reader:
             advice = "write TIMESTAMP '...'" if text_as_time else "CAST one of them"
             raise self.error(f"cannot compare {a(left)} with {a(right)}: {advice}", node)
 
+    def alike(self, typed: Sequence[Typed], node: exp.Expr) -> list[Typed]:
+        """Values that are compared, or of which one is taken: numbers so that one type holds all.
+
+        Of two types of decimals Spark would cut digits, and DuckDB fail.
+        """
+        trees = [one.tree for one in typed if one.kind in NUMBERS]
+        types = types_of(trees, self.scope.types)
+        if "DOUBLE" in types:
+            return [self._beside_doubles(one) for one in typed]
+        held = shared(types)
+        if held is not None and held.all > MOST:
+            message = f"{held.all} digits are needed for {' and '.join(dict.fromkeys(types))}"
+            raise self.error(f"{message}, {MOST} is the most: CAST one of them", node)
+        return list(typed)
+
+    def with_negative(self, typed: Typed) -> exp.Expr:
+        """A number, NULL in place of the least of its type, which has no negative."""
+        if typed.kind is not Kind.INTEGER:
+            return typed.tree
+        most = largest(self.type(typed.tree))
+        if bound(typed.tree, self.scope.types) <= most:
+            return typed.tree
+        return exp.Nullif(this=typed.tree, expression=canonical.literal(-most - 1))
+
+    def from_zero(self, typed: Typed) -> exp.Expr | None:
+        """The negative of a DECIMAL of so many digits that Spark's minus sign would cut some."""
+        held = digits(self.type(typed.tree))
+        if typed.kind is not Kind.DECIMAL or held is None or held.all <= SIGNED:
+            return None
+        return exp.SafeSubtract(this=canonical.literal(0), expression=typed.tree.copy())
+
+    def _beside_doubles(self, typed: Typed) -> Typed:
+        twice = _rounded_twice(self.type(typed.tree))
+        return Typed(self.double(typed), Kind.DOUBLE) if twice else typed
+
     # --- errors ----------------------------------------------------------------------------------
 
     def error(self, message: str, node: exp.Expr) -> SqlError:
         """A refusal that points at the node."""
         return self.scope.source.error(message, node)
 
-    def _unknown(self, node: exp.Expr) -> SqlError:
+    def unknown(self, node: exp.Expr) -> SqlError:
+        """A refusal of what nobody reads."""
         if not isinstance(node, exp.Func) or isinstance(node, exp.Connector):
             return self.error(f"{word(node)} is not supported", node)
         name = self._name(node)
@@ -140,6 +194,12 @@ def _reason(node: exp.Func, name: str) -> str:
     if isinstance(node, exp.AggFunc):
         return f"the aggregate {name} is not supported: use {', '.join(AGGREGATES)}"
     return f"there is no function {name} here: docs/sql.md lists those that exist"
+
+
+def _rounded_twice(declared: str) -> bool:
+    """Whether DuckDB makes a DOUBLE of it in two steps: of a DECIMAL of many digits."""
+    held = digits(declared)
+    return declared.startswith("DECIMAL") and held is not None and held.all > SHORT
 
 
 def word(node: exp.Expr) -> str:
@@ -166,6 +226,9 @@ _SYMBOLS: Mapping[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Mod: "%",
     exp.Neg: "-",
+    exp.SafeAdd: "+",
+    exp.SafeSubtract: "-",
+    exp.SafeMultiply: "*",
     exp.DPipe: "||",
     exp.TimestampTrunc: "date_trunc",
     exp.Case: "CASE",

@@ -18,6 +18,7 @@ from optimizer.plan import as_written
 from optimizer.query import Column, ColumnRef, Expression, Query, QueryError, Stream
 from optimizer.sql import SqlError, parse, parse_duration, parse_schema
 from optimizer.sql.functions import KINDS, NONDETERMINISTIC, SCALARS, TRUNCATIONS
+from optimizer.sql.meaning import DUCKDB, written
 from optimizer.window import MICROSECONDS
 
 HERE = Path(__file__).parent / "sql"
@@ -197,8 +198,7 @@ def _named(column: ColumnRef) -> str:
 
 
 def rendered(expression: Expression) -> str:
-    tree = sqlglot.parse_one(expression.sql(_named), read="spark")
-    return tree.sql(dialect="duckdb")
+    return written(expression.sql(_named), DUCKDB)
 
 
 def _micros(moment: datetime) -> int:

@@ -231,10 +231,16 @@ def _database(case: Case, accepted: Accounts) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+_TRIED = {"add": "+", "subtract": "-", "multiply": "*", "mod": "%"}
+"""What canonical text calls arithmetic that may have no result."""
+
+
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("SET TimeZone = 'UTC'")
+    for name, operator in _TRIED.items():
+        connection.execute(f"CREATE MACRO try_{name}(x, y) AS TRY(x {operator} y)")
     return connection
 
 

@@ -16,6 +16,7 @@ from jobs.engine.executors.filed import quoted
 from jobs.engine.executors.segments import FEW, Segments
 from jobs.engine.executors.spilled import spilled
 from jobs.engine.store import BATCH, File, Store, put_partitions
+from optimizer.sql.meaning import DUCKDB, meant
 
 _SETTINGS = """
 SET GLOBAL TimeZone = 'UTC';
@@ -174,7 +175,7 @@ def duck_text(statement: exp.Query) -> str:
     That is the side that DuckDB builds if it may not choose.  It would choose wrong: a view of
     tables is for it as large as the largest of them.
     """
-    turned = statement.copy()
+    turned = meant(statement, DUCKDB)
     for select in reversed(list(turned.find_all(exp.Select))):
         joins = select.args.get("joins") or []
         if joins and all(join.args.get("on") and not join.side for join in joins):

@@ -22,11 +22,14 @@ from sqlglot import exp
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.filed import Stored, location_of
 from jobs.engine.paths import LITERAL
+from jobs.engine.statements import meaning
 from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store, put_partitions
 
 _SETTINGS = {
-    # An invalid cast or a division by zero is NULL, as in the statements that DuckDB gets.
+    # A division by zero is NULL, as in the statements that DuckDB gets.
     "spark.sql.ansi.enabled": "false",
+    # Decimals keep their digits, and what needs more than 38 is NULL.
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.variable.substitute": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -86,7 +89,8 @@ class SparkExecutor:
         *,
         whole: bool = False,  # noqa: ARG002
     ) -> None:
-        filled = exp.replace_placeholders(statement, **parameters) if parameters else statement
+        spark = meaning(statement, "spark")
+        filled = exp.replace_placeholders(spark, **parameters) if parameters else spark
         for table in filled.find_all(exp.Table):
             self._settle(table.name)
         if filled.find(exp.Join, exp.Group):

@@ -27,6 +27,7 @@ from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.duck import connect, in_utc
 from jobs.engine.executors.filed import Filed, Share, Stored, location_of, quoted
 from jobs.engine.store import BATCH, DeltaStore, File, Store, put_partitions
+from optimizer.sql.meaning import DUCKDB, meant
 
 SHARED = "@"
 """Ends the name under which a task finds its share of a relation."""
@@ -271,8 +272,8 @@ def _text(statement: exp.Query, parameters: tuple[tuple[str, int], ...], *, whol
     share = _shared(filled.copy()) if parts else None
     kept = any(name.startswith("state_") for name in reads)
     return _Text(
-        filled.sql(dialect="duckdb"),
-        share.sql(dialect="duckdb") if share else None,
+        meant(filled, DUCKDB).sql(dialect=DUCKDB),
+        meant(share, DUCKDB).sql(dialect=DUCKDB) if share else None,
         reads,
         _names(share) if share else reads,
         simple=not kept and filled.find(exp.Join, exp.Group) is None,

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from jobs.engine.lower import lower
+from jobs.engine.statements import meaning
 from optimizer.plan import build, parse
 from optimizer.window import MICROSECONDS
 from tests.jobs.engine.cases import CASES
@@ -37,9 +38,9 @@ def _program(case: str, tree: str, dialect: str) -> str:
     parts = [f"-- {case}: {tree}"]
     for one in program.operators:
         kept = f"-- {one.relation}, kept for {one.retention} us\n-- {one.content}"
-        parts.append(f"{kept}\n{one.statement.sql(dialect=dialect, pretty=True)};")
+        parts.append(f"{kept}\n{meaning(one.statement, dialect).sql(dialect, pretty=True)};")
     parts += [
-        f"-- out_{output.query}\n{output.statement.sql(dialect=dialect, pretty=True)};"
+        f"-- out_{output.query}\n{meaning(output.statement, dialect).sql(dialect, pretty=True)};"
         for output in program.outputs
     ]
     return "\n\n".join(parts) + "\n"

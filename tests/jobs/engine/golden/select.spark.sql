@@ -3,7 +3,7 @@
 -- out_q
 SELECT
   r.`a@n` AS `n`,
-  r.`a@price` * 2 AS `double_price`,
+  CAST(r.`a@price` * 2 AS DECIMAL(9, 2)) AS `double_price`,
   r.`a@word` AS `word`
 FROM (
   SELECT

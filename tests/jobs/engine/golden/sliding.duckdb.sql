@@ -25,21 +25,23 @@ FROM (
         ) % 1000000
       ) + 1000000
     ) % 1000000 - w.i * 1000000 AS "@slot",
-    TRY_CAST(SUM(TRY_CAST(r."a@i" AS BIGINT) * 1) AS BIGINT) AS "total@sum",
+    TRY_CAST(SUM(TRY_CAST(r."a@i" AS BIGINT)) AS DECIMAL(38, 0)) AS "total@sum",
     MAX(
       CASE
         WHEN (
-          TIMESTAMP_MICROS(
-            (
-              EPOCH_US(r."a@ts")
-            ) - (
+          TRY(
+            TIMESTAMP_MICROS(
               (
+                EPOCH_US(r."a@ts")
+              ) - (
                 (
-                  EPOCH_US(r."a@ts")
-                ) % 1000000
-              ) + 1000000
-            ) % 1000000 - w.i * 1000000 + 3000000
-          ) - INTERVAL '1' SECOND
+                  (
+                    EPOCH_US(r."a@ts")
+                  ) % 1000000
+                ) + 1000000
+              ) % 1000000 - w.i * 1000000 + 3000000
+            ) - INTERVAL '1' SECOND
+          )
         ) <= r."a@ts"
         THEN r."a@weight"
       END
@@ -82,12 +84,12 @@ FROM (
 -- out_q
 SELECT
   r."j" AS "j",
-  r."total" AS "total",
+  TRY_CAST(r."total" AS BIGINT) AS "total",
   r."recent" AS "recent"
 FROM (
   SELECT
     p."j",
-    TRY_CAST(SUM(p."total@sum") AS BIGINT) AS "total",
+    TRY_CAST(SUM(p."total@sum") AS DECIMAL(38, 0)) AS "total",
     MAX(p."recent@max") AS "recent",
     TIMESTAMP_MICROS(p."@slot") AS "window.start",
     TIMESTAMP_MICROS(p."@slot" + 3000000) AS "window.end"

@@ -25,21 +25,24 @@ FROM (
         ) % 1000000
       ) + 1000000
     ) % 1000000 - w.i * 1000000 AS `@slot`,
-    CAST(SUM(CAST(r.`a@i` AS BIGINT) * 1) AS BIGINT) AS `total@sum`,
+    CAST(SUM(CAST(r.`a@i` AS BIGINT)) AS DECIMAL(38, 0)) AS `total@sum`,
     MAX(
       CASE
         WHEN (
-          TIMESTAMP_MICROS(
-            (
-              UNIX_MICROS(r.`a@ts`)
-            ) - (
+          TRY_SUBTRACT(
+            TIMESTAMP_MICROS(
               (
+                UNIX_MICROS(r.`a@ts`)
+              ) - (
                 (
-                  UNIX_MICROS(r.`a@ts`)
-                ) % 1000000
-              ) + 1000000
-            ) % 1000000 - w.i * 1000000 + 3000000
-          ) - INTERVAL '1' SECOND
+                  (
+                    UNIX_MICROS(r.`a@ts`)
+                  ) % 1000000
+                ) + 1000000
+              ) % 1000000 - w.i * 1000000 + 3000000
+            ),
+            INTERVAL '1' SECOND
+          )
         ) <= r.`a@ts`
         THEN r.`a@weight`
       END
@@ -82,12 +85,12 @@ FROM (
 -- out_q
 SELECT
   r.`j` AS `j`,
-  r.`total` AS `total`,
+  TRY_CAST(r.`total` AS BIGINT) AS `total`,
   r.`recent` AS `recent`
 FROM (
   SELECT
     p.`j`,
-    CAST(SUM(p.`total@sum`) AS BIGINT) AS `total`,
+    CAST(SUM(p.`total@sum`) AS DECIMAL(38, 0)) AS `total`,
     MAX(p.`recent@max`) AS `recent`,
     TIMESTAMP_MICROS(p.`@slot`) AS `window.start`,
     TIMESTAMP_MICROS(p.`@slot` + 3000000) AS `window.end`

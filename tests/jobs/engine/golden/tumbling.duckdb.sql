@@ -55,8 +55,8 @@ FROM (
   FROM "in_b" AS i
 ) AS r;
 
--- new_02359d66225e2b7a, kept for 2000000 us
--- {"group":[[["k","a.k"]],[["both","sum","a.i + b.i",false],["mean","avg","b.weight",false],["n","count",false],["total","sum","b.price",false]],"a.ts",2000000,2000000],"streams":["a","b"],"where":["a.k = b.k"],"within":[["a","b",2000000],["b","a",2000000]]}
+-- new_6c9689e573db5bb8, kept for 2000000 us
+-- {"group":[[["k","a.k"]],[["both","sum","TRY_ADD(a.i, b.i)",false],["mean","avg","b.weight",false],["n","count",false],["total","sum","b.price",false]],"a.ts",2000000,2000000],"streams":["a","b"],"where":["a.k = b.k"],"within":[["a","b",2000000],["b","a",2000000]]}
 SELECT
   *,
   (
@@ -83,8 +83,8 @@ FROM (
     TRY_CAST(SUM(CASE WHEN NOT (
       1
     ) IS NULL THEN r."a@@weight" ELSE 0 END) AS BIGINT) AS "n@count",
-    TRY_CAST(SUM(TRY_CAST(r."b@price" AS DECIMAL(38, 2)) * r."a@@weight") AS DECIMAL(38, 2)) AS "total@sum",
-    TRY_CAST(SUM(TRY_CAST(r."a@i" + r."b@i" AS BIGINT) * r."a@@weight") AS BIGINT) AS "both@sum",
+    TRY_CAST(SUM(r."b@price" * r."a@@weight") AS DECIMAL(38, 2)) AS "total@sum",
+    TRY_CAST(SUM(TRY_CAST(TRY(r."a@i" + r."b@i") AS DECIMAL(10, 0)) * r."a@@weight") AS DECIMAL(38, 0)) AS "both@sum",
     TRY_CAST(SUM(TRY_CAST(r."b@weight" AS DOUBLE) * r."a@@weight") AS DOUBLE) AS "mean@sum",
     TRY_CAST(SUM(CASE WHEN NOT (
       r."b@weight"
@@ -164,14 +164,14 @@ SELECT
   r."k" AS "k",
   r."n" AS "n",
   r."total" AS "total",
-  r."both" AS "both",
+  TRY_CAST(r."both" AS BIGINT) AS "both",
   r."mean" AS "mean"
 FROM (
   SELECT
     p."k",
     TRY_CAST(SUM(p."n@count") AS BIGINT) AS "n",
     TRY_CAST(SUM(p."total@sum") AS DECIMAL(38, 2)) AS "total",
-    TRY_CAST(SUM(p."both@sum") AS BIGINT) AS "both",
+    TRY_CAST(SUM(p."both@sum") AS DECIMAL(38, 0)) AS "both",
     SUM(p."mean@sum") / NULLIF(SUM(p."mean@count"), 0) AS "mean",
     TIMESTAMP_MICROS(
       (
@@ -204,7 +204,7 @@ FROM (
       "mean@sum",
       "mean@count",
       "@slot"
-    FROM state_02359d66225e2b7a
+    FROM state_6c9689e573db5bb8
     UNION ALL
     SELECT
       "k",
@@ -214,7 +214,7 @@ FROM (
       "mean@sum",
       "mean@count",
       "@slot"
-    FROM new_02359d66225e2b7a
+    FROM new_6c9689e573db5bb8
   ) AS p
   CROSS JOIN (VALUES
     (0)) AS w(i)
