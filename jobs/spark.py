@@ -195,6 +195,7 @@ def _prepare(conf: dict[str, str | int]) -> dict[str, str | int]:
     settings: dict[str, str | int] = dict(_ALWAYS)
     settings["spark.master"] = os.environ.get("MIDSTREAM_SPARK_MASTER", "local[*]")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["LC_ALL"] = "C.UTF-8"  # else Java may not see files with names of other scripts
     if str(conf.get("spark.master", settings["spark.master"])).startswith("local"):
         settings |= _LOCAL
         os.environ["SPARK_HOME"] = str(_spark_home())

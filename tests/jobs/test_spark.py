@@ -1,6 +1,8 @@
 """Real Spark with real Delta, and what happens where one of them is not there."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -158,3 +160,17 @@ def test_without_a_network_fetching_says_so_in_one_line(
     assert str(refused.value).endswith(f"see {log}")
     assert "delta-spark" in log.read_text()
     assert [left.name for left in log.parent.iterdir()] == ["jars.log"]
+
+
+def test_files_with_names_of_other_scripts_are_seen_in_any_locale(tmp_path: Path) -> None:
+    """Of a directory, Java leaves out what it cannot name in the locale of its process."""
+    (tmp_path / "é漢").write_text("found")
+    program = (
+        "import sys; from jobs.spark import session; "
+        "print([row.value for row in session('x').read.text(sys.argv[1]).collect()])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        env=os.environ | {"LC_ALL": "C", "LANG": "C"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert told.stdout.strip() == "['found']"

@@ -29,15 +29,16 @@ def write(path: Path, times: pa.Array, **how: Any) -> Path:
 
 
 def read(path: Path) -> list[Any]:
-    return READER.rows(path).to_pylist()
+    rows: list[Any] = READER.rows(path).to_pylist()
+    return rows
 
 
-ALIKE = {
+ALIKE: dict[str, tuple[pa.Array, dict[str, Any]]] = {
     "microseconds of UTC": (pa.array([MICROS], pa.timestamp("us", "UTC")), {}),
     "of another zone": (pa.array([MICROS], pa.timestamp("us", "America/New_York")), {}),
 }
 
-ODD = {
+ODD: dict[str, tuple[pa.Array, dict[str, Any]]] = {
     "without a zone": (pa.array([MICROS], pa.timestamp("us")), {}),
     "nanoseconds": (pa.array([MICROS * 1000 + 999], pa.timestamp("ns", "UTC")), {}),
     "nanoseconds without a zone": (pa.array([MICROS * 1000], pa.timestamp("ns")), {}),

@@ -34,7 +34,8 @@ def feed(**types: str) -> Feed:
 
 
 def read(path: Path, form: str, types: dict[str, str] = TYPES, **options: str) -> list[Any]:
-    return Reader(feed(**types), form, options).rows(path).to_pylist()
+    rows: list[Any] = Reader(feed(**types), form, options).rows(path).to_pylist()
+    return rows
 
 
 # --- JSON ----------------------------------------------------------------------------------------
