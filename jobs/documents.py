@@ -6,11 +6,12 @@ was found there and what is allowed.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
 
 import yaml
 from pydantic import (
@@ -34,10 +35,38 @@ Loc = tuple[str | int, ...]
 # --- reading -------------------------------------------------------------------------------------
 
 
+_TAG = "tag:yaml.org,2002:"
+_KINDS: Mapping[str, type[yaml.Node]] = {
+    "null": yaml.ScalarNode, "bool": yaml.ScalarNode, "int": yaml.ScalarNode,
+    "float": yaml.ScalarNode, "str": yaml.ScalarNode, "seq": yaml.SequenceNode,
+    "map": yaml.MappingNode,
+}  # fmt: skip
+"""All that a file may hold, and how each is written; other tags make objects, and are refused."""
+_NAMES: Mapping[type[yaml.Node], str] = {yaml.SequenceNode: "list", yaml.MappingNode: "mapping"}
+
+
 class _Loader(yaml.SafeLoader):
     """YAML 1.2's plain words, as most people expect them: `on` is a word, and 2e-7 is a number."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+    yaml_constructors: ClassVar[dict[str | None, Callable[..., Any]]] = {}
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
+        """Refuse what is not what its tag says: a mapping, a list, a number."""
+        kind = _KINDS.get(node.tag.removeprefix(_TAG))
+        if kind is not None and not isinstance(node, kind):
+            self._refuse(node)
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, KeyError):
+            self._refuse(node)
+
+    def _refuse(self, node: yaml.Node) -> NoReturn:
+        what = (
+            _short(node.value) if isinstance(node, yaml.ScalarNode) else f"a {_NAMES[type(node)]}"
+        )
+        problem = f"{what} is not of the kind {node.tag.removeprefix(_TAG)}"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         """Refuse a key that comes twice: the first one would be lost without a word."""
@@ -57,8 +86,11 @@ for _tag, _pattern, _first in (
     ("int", r"[-+]?[0-9]+$", "-+0123456789"),
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.?[0-9]*)(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+    _Loader.add_implicit_resolver(f"{_TAG}{_tag}", re.compile(_pattern), list(_first))
+for _tag in _KINDS:
+    _Loader.add_constructor(f"{_TAG}{_tag}", yaml.SafeLoader.yaml_constructors[f"{_TAG}{_tag}"])
+_Loader.add_constructor(f"{_TAG}int", lambda _, node: int(node.value))
+_Loader.add_constructor(None, yaml.SafeLoader.yaml_constructors[None])
 
 
 @dataclass(frozen=True)
@@ -105,16 +137,32 @@ def _child(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
     return None
 
 
-def read(path: Path) -> Document:
-    """The document in a file."""
+MOST = 2**20
+"""Bytes of a file, at most: people write them, and a parser takes seconds for as many."""
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(MOST + 1)
+        if len(data) > MOST:
+            raise InputError(
+                f"is larger than {MOST:,} bytes, and cannot be a file of ours", str(path)
+            )
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise InputError(
             f"cannot be read: {(error.strerror or str(error)).lower()}", str(path)
         ) from None
     except UnicodeDecodeError as error:
         raise InputError(f"is not text in UTF-8: byte {error.start} is wrong", str(path)) from None
+    except ValueError as error:
+        raise InputError(f"cannot be read: {error}", repr(str(path))) from None
+
+
+def read(path: Path) -> Document:
+    """The document in a file."""
+    text = _text(path)
     try:
         return _read_json(path, text) if path.suffix == ".json" else _read_yaml(path, text)
     except RecursionError:
@@ -123,13 +171,41 @@ def read(path: Path) -> Document:
 
 def _read_json(path: Path, text: str) -> Document:
     try:
-        return Document(path, json.loads(text))
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         message = f"cannot be read as JSON: {error.msg} (column {error.colno})"
         raise InputError(message, f"{path}:{error.lineno}") from None
+    except UnicodeEncodeError:
+        raise InputError("cannot be read as JSON: it has half a character", str(path)) from None
+    except ValueError as error:  # a key twice, or a number of thousands of digits
+        why = str(error).partition(":")[0]
+        raise InputError(f"cannot be read as JSON: {why}", str(path)) from None
+    return Document(path, data)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that comes twice: the first one would be lost without a word."""
+    found = dict(pairs)
+    for name in found:
+        if sum(name == key for key, _ in pairs) > 1:
+            raise ValueError(f"{_short(name)} is there twice")
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
 
 
 def _read_yaml(path: Path, text: str) -> Document:
+    if found := yaml.reader.Reader.NON_PRINTABLE.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        problem = f"character U+{ord(found[0]):04X} is not allowed"
+        raise InputError(f"cannot be read as YAML: {problem}", f"{path}:{line}")
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
@@ -308,17 +384,26 @@ _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**
           "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # fmt: skip
 
 
-def parse_bytes(text: str | float) -> float | None:
+def parse_bytes(text: Any) -> float | None:
     """The bytes that `30MB` or `2GiB` says; a bare number is one of bytes."""
-    if isinstance(text, int | float):
-        return None if isinstance(text, bool) else float(text)
+    if not isinstance(text, str):
+        return _finite(text)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", text)
     if match is None or match[2] not in _BYTES:
         return None
     return float(match[1]) * _BYTES[match[2]]
 
 
-def parse_tuples(text: str | float) -> float | None:
+def _finite(number: Any) -> float | None:
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return None
+    try:
+        return float(number) if isfinite(number) else None
+    except OverflowError:
+        return None
+
+
+def parse_tuples(text: Any) -> float | None:
     """The tuples that `600 tuples` says."""
     match = (
         re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*tuples?\s*", text) if isinstance(text, str) else None

@@ -61,6 +61,8 @@ def _interval(limits: tuple[float, float]) -> tuple[float, float]:
 
 
 def _memory(value: Any) -> Any:
+    if value is None:
+        return None
     tuples, size = parse_tuples(value), parse_bytes(value)
     if (tuples or 0) > 0 or (size or 0) > 0:
         return value
@@ -100,10 +102,13 @@ def _span(value: Any) -> Any:
 
 Name = Annotated[str, AfterValidator(_stream_name)]
 Pair = Annotated[tuple[Name, Name], BeforeValidator(_two), AfterValidator(_pair)]
-Seconds = Annotated[float, Field(strict=True)]
+LONGEST = 1e10
+"""Seconds, at most: more than three centuries."""
+
+Seconds = Annotated[float, Field(strict=True, ge=-LONGEST, le=LONGEST)]
 Interval = Annotated[tuple[Seconds, Seconds], BeforeValidator(_two), AfterValidator(_interval)]
-Span = Annotated[Positive, BeforeValidator(_span)]
-"""Seconds, or words such as 5 minutes."""
+Span = Annotated[Positive, Field(ge=1 / MICROSECONDS, le=LONGEST), BeforeValidator(_span)]
+"""Seconds, from a microsecond on, or words such as 5 minutes."""
 NotNegative = Annotated[float, Field(strict=True, ge=0)]
 
 
@@ -327,8 +332,8 @@ def key(one: str, other: str) -> str:
 
 def _query(file: WorkloadFile, document: Document) -> Query:
     streams = {name: _stream(name, file) for name in file.streams}
-    grouping = _grouping(file)
     try:
+        grouping = _grouping(file)
         return Query(
             inputs=tuple(streams.items()),
             predicates=tuple(_predicates(file)),
