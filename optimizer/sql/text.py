@@ -15,6 +15,10 @@ _CRASHES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What the parser raises where it takes something for granted, such as a function's argument."""
 
 
+_DIGITS = 400
+"""More than a double has in front of its point; Python itself refuses thousands."""
+
+
 class SqlError(QueryError):
     """SQL that is refused: why, and at which line and column (from 1) of the text."""
 
@@ -47,6 +51,9 @@ class Text:
             raise self.error(*self._unterminated()) from None
         if not self.tokens:
             raise self.error("there is no SQL here", 0)
+        for token in self.tokens:
+            if token.token_type == TokenType.NUMBER and len(token.text) > _DIGITS:
+                raise self.error(f"a number of more than {_DIGITS} digits", token.start)
 
     def error(self, message: str, at: "int | exp.Expr") -> SqlError:
         """A refusal that points at an offset or at a part of the syntax tree."""
