@@ -278,6 +278,23 @@ def test_a_time_out_of_range_in_delta(spark: SparkSession, tmp_path: Path):
     read_by_batch(path)
 
 
+def test_a_damaged_file_of_a_delta_table(spark: SparkSession, tmp_path: Path):
+    """It is the table's, so it stops the job, named; brought back, the job goes on."""
+    small.write(tmp_path, range(1))
+    write_deltalake(tmp_path / "d", small.rows(10, 0))
+    path = job(tmp_path, a=BASE | {"source": "delta", "path": "d"}, b=FILES | {"path": "b"})
+    (file,) = (tmp_path / "d").glob("*.parquet")
+    good = file.read_bytes()
+    file.write_bytes(good[:300] + b"\xff" * 300 + good[600:])
+    with pytest.raises(SourceError) as error:
+        run(path)
+    assert str(file) in str(error.value)
+    assert "\n" not in str(error.value)
+    file.write_bytes(good)
+    (first, *_) = run(path)
+    assert first.streams["a"].rows > 0
+
+
 def test_delta_of_another_schema(spark: SparkSession, tmp_path: Path):
     small.write(tmp_path, range(1))
     write_deltalake(tmp_path / "d", small.rows(10, 0).drop_columns(["s"]))

@@ -23,6 +23,7 @@ from jobs.engine.sources.common import (
     numbered,
     same_schema,
 )
+from jobs.engine.sources.parquet import damage
 from jobs.engine.store import BATCH
 from jobs.options import options
 
@@ -56,8 +57,15 @@ class DeltaSource:
         reader = spark.readStream.format("delta").options(**self._options)
         return reader.load(str(self._path)).selectExpr(*self._feed.as_times_fit)
 
-    def inspect(self, taken: Taken, batch: int) -> None:  # noqa: ARG002  # any batch sees the table
+    def inspect(self, taken: Taken, batch: int) -> None:
         self.check()
+        part = Part(batch, taken.position(batch - 1), taken.position(batch))
+        for path in self._files_of([part]):
+            if path.exists() and (why := damage(path)) is not None:
+                raise SourceError(
+                    f"{path} of stream {self._feed.name} cannot be read: {why}: bring back the "
+                    "file, which belongs to a Delta table, and start again"
+                )
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
         files = self._files_of(parts)

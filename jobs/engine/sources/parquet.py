@@ -65,6 +65,17 @@ def tables(path: Path, feed: Feed) -> Iterator[pa.Table]:
         yield set_aside(path, feed, str(error))
 
 
+def damage(path: Path) -> str | None:
+    """Why a file cannot be read to its end, if it cannot."""
+    try:
+        with _opened(path) as file:
+            for _ in file.iter_batches(_MANY):
+                pass
+    except DamagedError as error:
+        return str(error)
+    return None
+
+
 def set_aside(path: Path, feed: Feed, why: str) -> pa.Table:
     """The row that stands for a file."""
     row = {REASON: f"{DAMAGED}: {why}", ROW: str(path)}
