@@ -6,7 +6,7 @@ from typing import Any
 from airflow.sdk import Param, dag, get_current_context, task
 
 from dags import registry
-from dags.commands import CommandError, RefusedError, asker, midstream, skip, tell
+from dags.commands import Answer, CommandError, RefusedError, asker, midstream, skip, tell
 from dags.defaults import DEFAULTS, TAGS, words
 from dags.watching import WatchOperator
 
@@ -86,6 +86,11 @@ def verify(about: dict[str, str], params: dict[str, Any]) -> str:
         return "finish"
     fine = (0, WRONG, CANNOT_TELL)
     found = midstream("verify", "--query", about["query"], "--", about["file"], fine=fine)
+    return follows(found)
+
+
+def follows(found: Answer) -> str:
+    """The task that a verdict leads to; a verdict that nobody can give speaks against no plan."""
     if "verdict" not in found.data:
         raise CommandError(found.problem)
     for name in ("expected", "actual", "missing", "duplicate", "wrong"):

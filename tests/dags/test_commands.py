@@ -114,3 +114,36 @@ def test_a_failure_is_written_down_and_somebody_is_told(
     assert json.loads(told.read_text()) == found
     assert (found["dag"], found["task"], found["by"]) == ("migrate", "watch", "admin")
     assert found["error"] == "aborted"
+
+
+FIGURES = {"expected": 1, "actual": 1, "missing": 0, "duplicate": 0, "wrong": 0}
+
+
+@pytest.mark.parametrize(
+    ("code", "figures", "verdict", "task"),
+    [
+        (0, FIGURES, "right", "finish"),
+        (1, FIGURES | {"missing": 1}, "wrong", "revert"),
+        (4, dict.fromkeys(FIGURES), "cannot tell", "finish"),
+    ],
+)
+def test_only_wrong_results_speak_against_a_plan(
+    code: int, figures: dict[str, Any], verdict: str, task: str, caplog: pytest.LogCaptureFixture
+):
+    from dags.commands import Answer
+    from dags.migrate import follows
+
+    words = {"verdict": verdict, "reason": "why", "judged": "what"}
+    with caplog.at_level("INFO"):
+        assert follows(Answer(code, figures | words)) == task
+    assert f"verdict   {verdict}" in caplog.messages
+    assert ("the new plan stays" in caplog.text) == (code == 4)
+
+
+def test_a_verify_that_fails_is_no_verdict():
+    """Exit code 1 alone says as well that the command could not be carried out."""
+    from dags.commands import Answer, CommandError
+    from dags.migrate import follows
+
+    with pytest.raises(CommandError, match="a disk is full"):
+        follows(Answer(1, {"error": "a disk is full"}))
