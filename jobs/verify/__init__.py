@@ -1,6 +1,6 @@
 """`verify`: an independent judge of a job's results, with no code of the engine's in its way."""
 
-from jobs.verify.judge import Judgement, Since, judge
+from jobs.verify.judging import Judgement, Since, judge
 from jobs.verify.verdict import CANNOT_TELL, CODES, RIGHT, WRONG, CannotTellError, Verdict
 
 __all__ = [

@@ -10,6 +10,7 @@ from os import utime
 from pathlib import Path
 from shutil import copytree, rmtree
 from typing import Any
+from unittest.mock import ANY
 from uuid import uuid4
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from jobs import cli, specs, streaming
 from jobs.engine.ingest import REASON, ROW, WATERMARK
 from jobs.engine.progress import history
 from jobs.engine.store import BATCH
+from jobs.verify import expected, intake, judge, judging, results
 from jobs.verify.past import past
 from tests.jobs import small
 
@@ -331,6 +333,73 @@ def test_rows_of_a_batch_that_is_not_done_do_not_count(
 ):
     appended(writer(storage), 3)(storage)
     assert verdicts(finished, capsys, "--query", "two", code=0)["actual"] == ALL["two"]
+
+
+def test_the_watermark_follows_from_the_tuples(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Whatever the job has noted of it."""
+    noted(storage)
+    assert verdicts(finished, capsys, "--query", "two", code=0)["expected"] == ALL["two"]
+
+
+def noted(storage: Path) -> None:
+    """Another watermark in what is noted of the first batch."""
+    path = storage / "control/progress"
+    found = DeltaTable(path).to_pyarrow_table()
+    changed = []
+    for row in found.to_pylist():
+        content = loads(row["content"])
+        content["watermark"] += 3_000_000 * (row["batch"] == 0)
+        changed.append(row | {"content": json.dumps(content)})
+    write_deltalake(path, pa.Table.from_pylist(changed, found.schema), mode="overwrite")
+
+
+MUTANTS: dict[str, tuple[Any, str, Any, Spoil, str]] = {
+    "rows of other storages count": (
+        results, "_counts", lambda *_: True, PLANTED["rows of another storage"].spoil, "two",
+    ),
+    "no rows count": (results, "_counts", lambda *_: False, appended("midstream-x", 3), "two"),
+    "types are not looked at": (
+        judging, "mistyped", lambda *_: "", PLANTED["a narrower type"].spoil, "two",
+    ),
+    "a carried double is like a computed one": (
+        judging, "inexact", lambda _, made: [i for i, kind in enumerate(made) if kind == "DOUBLE"],
+        PLANTED["the last digits of a carried double"].spoil, "names",
+    ),
+    "what was set aside is not looked at": (
+        intake, "_compared", lambda *_: [], PLANTED["a late row hidden"].spoil, "two",
+    ),
+    "the noted watermarks are believed": (
+        intake, "watermarks", lambda _, past: [b.watermark for b in past.batches], noted, "two",
+    ),
+    "nothing is ever late": (
+        intake, "watermarks", lambda _, past: [None] * len(past.batches), lambda _: None, "two",
+    ),
+    "any query will do": (
+        judging, "fingerprint", lambda _: ANY, PLANTED["what ran is another query"].spoil, "two",
+    ),
+    "all rows are of one stretch": (
+        expected, "_during", lambda *_: [], lambda _: None, "two",
+    ),
+    "windows are complete too early": (
+        judging, "_complete", lambda _, mark: None if mark is None else mark + 10_000_000,
+        lambda _: None, "counted",
+    ),
+}  # fmt: skip
+"""Bugs in the judge: what is changed, and the storage of which it then says something else."""
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_bug_in_the_judge_is_found(
+    name: str, finished: Path, storage: Path, monkeypatch: pytest.MonkeyPatch
+):
+    owner, attribute, instead, spoil, query = MUTANTS[name]
+    spoil(storage)
+    job = specs.load(finished)
+    before = judge(job, query)
+    monkeypatch.setattr(owner, attribute, instead)
+    assert judge(job, query) != before
 
 
 def writer(storage: Path) -> str:
