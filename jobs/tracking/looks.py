@@ -1,8 +1,9 @@
 """What whoever is not the admin may ask MLflow for: requests that change nothing, each by its name.
 
-Whatever is not here is refused, also what a later MLflow adds.  Left out besides everything that
-writes: what belongs to language models' gateways, secrets, webhooks and jobs, which nobody needs
-here, and `review-queues/get-or-create-user`, which writes.
+Whatever is not here is refused, also what a later MLflow adds.  A name does not tell:
+`review-queues/get-or-create-user` writes, and so does `label-schemas/list`, by GET.  Left out is
+besides what belongs to language models' gateways, secrets, webhooks, scorers and jobs, which nobody
+needs here.
 """
 
 import re
@@ -48,14 +49,6 @@ GET 3.0/mlflow/datasets/<one>/experiment-ids
 GET 3.0/mlflow/datasets/<one>/records
 GET 3.0/mlflow/datasets/search
 POST 3.0/mlflow/datasets/search
-GET 3.0/mlflow/issues/<one>
-POST 3.0/mlflow/issues/search
-GET 3.0/mlflow/label-schemas/get
-GET 3.0/mlflow/label-schemas/get-by-name
-GET 3.0/mlflow/label-schemas/list
-GET 3.0/mlflow/scorers/get
-GET 3.0/mlflow/scorers/list
-GET 3.0/mlflow/scorers/versions
 GET 3.0/mlflow/server-info
 GET 3.0/mlflow/traces/<one>
 GET 3.0/mlflow/traces/<one>/assessments/<one>

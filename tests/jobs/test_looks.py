@@ -1,6 +1,10 @@
 """What a viewer may ask MLflow for: of all that the installed MLflow serves, what is listed."""
 
+import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fastapi.routing import APIRoute
@@ -8,6 +12,8 @@ from fastapi.routing import APIRoute
 from jobs.tracking.looks import listed, looks
 from jobs.tracking.server import Gate
 from tests.jobs.asking import ask, basic, fine
+
+ROOT = Path(__file__).parents[2]
 
 POSTS = {
     "/graphql",
@@ -17,7 +23,6 @@ POSTS = {
     "2.0/mlflow/registered-models/get-latest-versions",
     "2.0/mlflow/runs/search",
     "3.0/mlflow/datasets/search",
-    "3.0/mlflow/issues/search",
     "3.0/mlflow/traces/batchGetInfos",
     "3.0/mlflow/traces/calculate-filter-correlation",
     "3.0/mlflow/traces/metrics",
@@ -97,6 +102,10 @@ def test_nearly_a_look(path: str):
     assert not looks("POST", path)
 
 
+def test_a_list_that_writes():
+    assert not looks("GET", "/ajax-api/3.0/mlflow/label-schemas/list")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_the_method_counts(method: str):
     assert looks(method, "/api/2.0/mlflow/runs/get") == (method in ("GET", "HEAD"))
@@ -118,3 +127,15 @@ def test_artifacts_and_files_are_asked_for_by_plain_paths(path: str):
 def test_a_long_path_is_refused_as_quickly_as_a_short_one():
     assert not looks("GET", f"/static-files/{'a' * 60_000}//")
     assert not looks("GET", f"/static-files/{'a/' * 30_000}/")
+
+
+def test_nothing_that_a_viewer_may_ask_for_changes_anything(tmp_path: Path):
+    """By the real server, with something there to look at: a name does not tell."""
+    words = [sys.executable, "-W", "ignore", "-m", "tests.jobs.looking", str(tmp_path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout)
+    assert {request: changed for request, (_, changed) in found.items() if changed} == {}
+    statuses = [status for status, _ in found.values()]
+    assert not {401, 403} & set(statuses)
+    assert statuses.count(200) > len(statuses) * 0.8  # it was there, and was looked at
