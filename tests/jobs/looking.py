@@ -15,7 +15,6 @@ from fastapi.testclient import TestClient
 from jobs.tracking.looks import listed
 from jobs.tracking.server import app
 
-
 QUERY = 'query { mlflowGetRun(input: {runId: "RUN"}) { run { info { runId } } } }'
 
 
