@@ -10,12 +10,13 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
+from jobs.commands.stats.validate import judge
 from jobs.engine.history import History
 from jobs.engine.progress import PROGRESS, Progress
 from jobs.gathering import Gathering, Range
 from jobs.verify.intake import take_in
 from jobs.verify.past import past
-from stats.store import BATCHES, EDGES, GATHERED, STREAMS, StatsStore, Window
+from stats.store import BATCHES, EDGES, GATHERED, GROUPS, STREAMS, StatsStore, Window
 from tests.jobs import small
 
 SECOND = 1_000_000
@@ -128,6 +129,18 @@ def test_batches_are_figures_of_the_job(finished: Path, gathered: Gathering):
     assert all(p.cpu is not None and p.memory and p.backlog is not None for p in done)
     assert [p.backlog for p in done][-2:] == [2, 0]
     assert rows[0]["cpu"] == pytest.approx(sum(p.cpu for p in done[:2] if p.cpu is not None))
+
+
+def test_windows_are_good_whether_a_batch_ran_in_them_or_not(finished: Path, gathered: Gathering):
+    """A query groups: of a window without a batch there are no groups to count."""
+    idle = [row for row in gathered.stats.rows(BATCHES, gathered.complete) if not row["batches"]]
+    assert idle
+    groups = {r["window_start"]: r["groups"] for r in gathered.stats.rows(GROUPS)}
+    assert [groups[row["window_start"]] for row in idle] == [None] * len(idle)
+    assert [verdict.reasons for verdict in judge(specs.load(finished))] == [[]] * len(
+        gathered.complete
+    )
+    assert gathered.stats.good() == gathered.complete
 
 
 def test_gathering_again_changes_nothing(spark: SparkSession, gathered: Gathering):

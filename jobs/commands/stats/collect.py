@@ -72,6 +72,9 @@ def collect(
 
 SETTINGS: dict[str, str | int] = {
     "spark.driver.memory": "1g",
+    # What cannot be computed is null, as in the job.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
     # Such a session lives for seconds: the optimising compiler would take as long as it saves, and
     # nobody waits for short pauses.
     "spark.driver.extraJavaOptions": f"{DRIVER_JVM} {QUICK_JVM} -XX:+UseParallelGC",
