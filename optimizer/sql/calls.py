@@ -262,10 +262,10 @@ def _moment(reader: Reader, node: exp.Cast, target: str) -> Typed:
             day = date.fromisoformat(text)
             return Typed(canonical.cast(exp.Literal.string(day.isoformat()), target), Kind.DATE)
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         raise reader.error(f"not a {target.lower()}: '{text}'", node) from None
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC).replace(tzinfo=None)
     written = exp.Literal.string(moment.isoformat(sep=" "))
     return Typed(canonical.cast(written, target), Kind.TIMESTAMP)
 

@@ -55,6 +55,8 @@ def literal(reader: Reader, node: exp.Expr) -> Typed:
     if isinstance(node, exp.Literal) and node.is_string:
         if HOLE in text:
             raise reader.error("a NUL character is not supported in text", node)
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise reader.error("half of a surrogate pair is no text", node)
         return Typed(node.copy(), Kind.STRING)
     if not _NUMBER.fullmatch(text):
         raise reader.error(f"not a number: {text[:MOST]}", node)

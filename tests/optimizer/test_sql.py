@@ -253,6 +253,12 @@ def test_nondeterministic_functions(name):
     assert str(caught.value) == f"2:1: {name} {reason}"
 
 
+def test_half_a_letter_is_refused():
+    with pytest.raises(SqlError) as caught:
+        parse("SELECT '\ud83d' AS x FROM a", STREAMS)
+    assert str(caught.value) == "1:8: half of a surrogate pair is no text"
+
+
 def test_deep_nesting_is_refused_or_read():
     def nested(depth: int) -> str:
         return f"SELECT {'(' * depth}x{')' * depth} AS x FROM a"
