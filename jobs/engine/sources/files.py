@@ -174,7 +174,7 @@ class FilesSource:
     def waiting(self, taken: Taken, batch: int) -> int | None:
         self._known |= set(taken.files(batch, after=self._known_until))
         self._known_until = batch
-        return sum(path not in self._known for path in self._present())
+        return sum(path not in self._known and path.is_file() for path in self._present())
 
     def _present(self) -> Iterator[Path]:
         """The files that Spark would find."""

@@ -25,9 +25,11 @@ class Reader:
 
     def check(self, path: Path) -> None:
         """Complain if a file has columns that are not the stream's."""
-        if self.format == "parquet" and _size(path):
+        if not _size(path):
+            return
+        if self.format == "parquet":
             parquet.check_schema(path, self.feed)
-        if self.format == "csv" and self.dialect.header:
+        elif self.format == "csv" and self.dialect.header:
             self._check_header(path)
 
     def plain(self, path: Path) -> int | None:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from os import mkfifo
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,15 @@ def test_a_header_names_the_columns(tmp_path: Path, header: str):
     else:
         with pytest.raises(SourceError, match=message):
             reader.check(path)
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, form: str):
+    mkfifo(tmp_path / "x")
+    reader = Reader(feed(**TEXTS), form, {"header": "true"})
+    reader.check(tmp_path / "x")
+    assert reader.plain(tmp_path / "x") is None
+    assert reader.rows(tmp_path / "x").num_rows == 0
 
 
 # --- bytes ---------------------------------------------------------------------------------------
