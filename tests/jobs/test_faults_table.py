@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "faults.md"
 HEAD = ["fault", "what happens", "test that shows it"]
-NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
+NAMED = re.compile(r"`([\w/]+\.py)::(\w+)(?:\[[^`]+\])?`")
 CELLS = re.compile(r"(?<!\\)\|")
 
 
