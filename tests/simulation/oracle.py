@@ -207,7 +207,7 @@ def _aggregate(query: Query, one: Aggregate, column: Callable[[ColumnRef], str])
     text = f"{one.function}({argument})"
     if one.condition is not None:
         text += f" FILTER (WHERE {one.condition.sql(column)})"
-    return f"CAST({text} AS BIGINT)" if _is_whole(query, one) else text
+    return f"TRY_CAST({text} AS BIGINT)" if _is_whole(query, one) else text
 
 
 def _is_whole(query: Query, one: Aggregate) -> bool:

@@ -31,6 +31,14 @@ Inputs = Sequence[Input]
 """Streams, and what a query calls them."""
 
 
+EXACT = 1000
+"""Averages are of numbers up to this: of larger ones, the last digits depend on the order."""
+
+
+WHOLE_SUM = "CAST(\0 AS BIGINT)"
+"""How a sum of integers is put out: until then it has as many digits as there are."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """A query, and its windows as they were written: what follows from them is the query's."""
@@ -130,12 +138,14 @@ def _joins(r: Dice, one: Input, other: Input) -> list[Predicate]:
         return [Predicate.equality(*(Expression.of(_key(r, side)) for side in (one, other)))]
     left, right = _number(r, one), _number(r, other)
     if kind == "shifted":
-        return [Predicate.equality(_over("\0 + 1", left), _over("coalesce(\0, 0)", right))]
+        return [Predicate.equality(_over("try_add(\0, 1)", left), _over("coalesce(\0, 0)", right))]
     if kind == "theta" and r.random() < 0.3:
         return [Predicate(_over(r.choice(["\0 < \0", "\0 <> \0"]), _key(r, one), _key(r, other)))]
     if kind == "theta":
         return [
-            Predicate(_over(r.choice(["\0 < \0", "abs(\0 - \0) <= 1", "\0 <> \0"]), left, right))
+            Predicate(
+                _over(r.choice(["\0 < \0", "try_subtract(\0, \0) <= 1", "\0 <> \0"]), left, right)
+            )
         ]
     return []
 
@@ -180,8 +190,8 @@ def _value(r: Dice, inputs: Inputs) -> Expression:
         [
             "\0",
             "\0",
-            "\0 + \0",
-            "\0 * 2 - 1",
+            "try_add(\0, \0)",
+            "try_subtract(try_multiply(\0, 2), 1)",
             "coalesce(\0, -1)",
             "CASE WHEN \0 > 2 THEN \0 ELSE 0 END",
         ]
@@ -196,12 +206,16 @@ def _anything(r: Dice, inputs: Inputs) -> Expression:
 
 
 def _results(r: Dice, grouping: Grouping) -> tuple[Named, ...]:
+    sums = {aggregate.name for aggregate in grouping.aggregates if aggregate.function == "sum"}
     refs = [ColumnRef(RESULT, name) for name in grouping.names]
-    named = [Named(column.name, Expression.of(column)) for column in r.sample(refs, len(refs))]
+    named = [
+        Named(column.name, _over(WHOLE_SUM if column.name in sums else "\0", column))
+        for column in r.sample(refs, len(refs))
+    ]
     first = grouping.aggregates[0]
     if first.function == "count" and r.random() < 0.6:
         count = ColumnRef(RESULT, first.name)
-        named.append(Named("more", Expression("\0 + 1", (count,))))
+        named.append(Named("more", Expression("try_add(\0, 1)", (count,))))
     return tuple(named)
 
 
@@ -227,6 +241,8 @@ def _aggregate(r: Dice, name: str, inputs: Inputs, times: Sequence[ColumnRef]) -
     argument = (_anything if of_any else _value)(r, inputs)
     if function == "count" and r.random() < 0.5:
         return _filtered(r, Aggregate(name, function), inputs, times)
+    if function == "avg":
+        argument = replace(argument, template=f"try_mod({argument.template}, {EXACT})")
     return _filtered(r, Aggregate(name, function, argument), inputs, times)
 
 

@@ -30,7 +30,7 @@ class Kind:
 
 
 NAMED = {
-    "BIGINT": Kind(pa.int64(), range(64), "-1"),
+    "BIGINT": Kind(pa.int64(), (0, 1, 2, 3, 4, 5, 2**63 - 1, -(2**63)), "-1"),
     "INT": Kind(pa.int32(), (0, 1, 2, -1, 2**31 - 1, -(2**31), 3, 4), "CAST(1 AS INT)"),
     "SMALLINT": Kind(pa.int16(), (0, 1, 2, -1, 2**15 - 1, -(2**15), 3, 4), "CAST(1 AS SMALLINT)"),
     "TINYINT": Kind(pa.int8(), (0, 1, 2, -1, 127, -128, 3, 4), "CAST(1 AS TINYINT)"),
