@@ -3,13 +3,22 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from jobs import specs
+from jobs.commands.stats.validate import expected
+from jobs.engine.progress import DECISIONS, Decision
 from stats.store import EDGES, StatsStore
+from tests.jobs import small
+from tests.jobs.test_migrate import Stage
+from tests.jobs.test_reoptimize import EARLY, see, staged, storage
 from tests.stats.test_validate import LAST, QUERIES, STREAMS_OF_JOB, WINDOWS, good, write
 
 
@@ -74,3 +83,49 @@ def test_nothing_gathered_is_said(tmp_path: Path, job: Path):
     code, told = validate(other)
     assert code == 3
     assert "stats collect" in told["error"]
+
+
+# --- how far the gathering is behind -------------------------------------------------------------
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Stage]:
+    """A job that runs since long ago, and of which a window has been gathered."""
+    with ExitStack() as stack:
+        stage = staged(tmp_path, capsys, stack)
+        see(stage, EARLY, at=range(-1, 0))
+        runs_since(stage, "2023-11-14T00:00:00+00:00")
+        yield stage
+
+
+def runs_since(stage: Stage, moment: str) -> None:
+    (storage(stage) / "lease.json").write_text(json.dumps({"pid": 1, "since": moment}))
+
+
+def behind(stage: Stage, now: int) -> float:
+    """For how long the next window has been complete, by a clock of seconds."""
+    job = specs.load(stage.job)
+    delay = expected(job, StatsStore.of(storage(stage)), now * 1_000_000).delay
+    assert delay is not None
+    return delay.seconds
+
+
+def test_a_job_that_stood_still_is_not_behind(stage: Stage):
+    """Its next window is complete when a batch begins whose watermark is past it: 40 s later."""
+    now = small.START // 1_000_000 + DAY
+    while (stage.engine.progress.watermark or 0) < small.START + 40_000_000:
+        assert behind(stage, now) <= 0
+        stage.batches()
+    assert behind(stage, now) <= 0
+    stage.batches()
+    (begun,) = [one for one in decisions(stage) if one.batch == stage.engine.progress.batch]
+    assert behind(stage, now) == round(now - begun.clock / 1_000_000)
+    runs_since(stage, datetime.fromtimestamp(now - 60, UTC).isoformat())
+    assert behind(stage, now) == 60
+
+
+def decisions(stage: Stage) -> list[Decision]:
+    rows = stage.watched.store.load(DECISIONS).column("content").to_pylist()
+    return [Decision.from_text(content) for content in rows]
