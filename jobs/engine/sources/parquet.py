@@ -112,11 +112,21 @@ def _plain(file: pq.ParquetFile, feed: Feed) -> bool:
         for group in range(metadata.num_row_groups)
         for at in range(metadata.num_columns)
     )
-    return _instants(file) and all(
-        chunk.compression in _CODECS and _ENCODINGS.issuperset(chunk.encodings)
-        for chunk in chunks
-        if chunk.path_in_schema in declared
+    return (
+        _instants(file)
+        and not _old_calendar(metadata.metadata or {})
+        and all(
+            chunk.compression in _CODECS and _ENCODINGS.issuperset(chunk.encodings)
+            for chunk in chunks
+            if chunk.path_in_schema in declared
+        )
     )
+
+
+def _old_calendar(said: dict[bytes, bytes]) -> bool:
+    """Whether Spark would shift a file's days of long ago, which others take as they are."""
+    old = b"org.apache.spark.legacyDateTime" in said
+    return old or said.get(b"org.apache.spark.version", b"3") < b"3"
 
 
 def _instants(file: pq.ParquetFile) -> bool:

@@ -58,6 +58,24 @@ def test_the_same_moment(tmp_path: Path, name: str):
     assert READER.plain(path) == (1 if name in ALIKE else None)
 
 
+@pytest.mark.parametrize(
+    ("said", "alike"),
+    [
+        ({"org.apache.spark.version": "2.4.8"}, False),
+        ({"org.apache.spark.version": "4.2.0", "org.apache.spark.legacyDateTime": ""}, False),
+        ({"org.apache.spark.version": "4.2.0"}, True),
+    ],
+)
+def test_days_that_only_spark_would_shift(tmp_path: Path, said: dict[str, str], alike: bool):
+    """The year 1000 is what the file says, on every engine."""
+    moment = datetime(1000, 1, 1, tzinfo=UTC)
+    table = pa.table({"s": ["x"], "ts": pa.array([moment], pa.timestamp("us", "UTC"))})
+    path = tmp_path / "x.parquet"
+    pq.write_table(table.replace_schema_metadata(said), path)
+    assert [row["ts"] for row in read(path)] == [moment]
+    assert READER.plain(path) == (1 if alike else None)
+
+
 def test_milliseconds(tmp_path: Path):
     for zone in (None, "UTC", "Asia/Tokyo"):
         times = pa.array([MICROS // 1000], pa.timestamp("ms", zone))
