@@ -171,7 +171,7 @@ def own(types: Types) -> str | None:
 
 
 def _sum(types: Types) -> str | None:
-    if _kind(types) != "DECIMAL":
+    if _kind(types) != "DECIMAL" or common(types) is None:
         return common(types)
     found = [digits(one) for one in map(wide, types)]
     scale = max(s for _, s in found)
@@ -187,7 +187,7 @@ def _product(types: Types) -> str | None:
 
 
 def _remainder(types: Types) -> str | None:
-    if _kind(types) != "DECIMAL":
+    if _kind(types) != "DECIMAL" or common(types) is None:
         return common(types)
     (p, s), (q, t) = (digits(one) for one in map(wide, types))
     return decimal(min(p - s, q - t) + max(s, t), max(s, t))
