@@ -5,6 +5,7 @@ the function says otherwise.
 """
 
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -354,8 +355,21 @@ def _text(value: Any, types: Types) -> Value:
             return f"{value:f}"
         case "DATE":
             year, month, day = civil(value)
-            return f"{year:04}-{month:02}-{day:02}"
+            return f"{year:04}-{month:02}-{day:02}" if 1 <= year <= 9999 else None
     return str(value)
+
+
+_NUMERAL = r" *[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)"
+
+
+def _read_decimal(text: Any) -> Value:
+    """The number that a text is, in ASCII's digits, with blanks around it."""
+    return Decimal(text.strip(" ")) if re.fullmatch(f"{_NUMERAL} *", text) else None
+
+
+def _read_double(text: Any) -> Value:
+    known = f"{_NUMERAL}([eE][+-]?[0-9]+)? *|(?i: *([+-]?inf(inity)?|nan) *)"
+    return float(text.strip(" ")) if re.fullmatch(known, text) else None
 
 
 # --- the calendar --------------------------------------------------------------------------------
@@ -538,6 +552,11 @@ def _cast(to: str, meaning: Meaning, takes: str, *, typed: bool = False) -> Func
 DECIMALS = ("DECIMAL(5, 2)", "DECIMAL(18, 0)", "DECIMAL(18, 6)", "DECIMAL(38, 10)", "DECIMAL(9, 9)")
 
 
+def _told(types: Types) -> str | None:
+    """A text, of all but a DECIMAL that has no place for a digit before its point."""
+    return None if types[0] == "DECIMAL(38, 38)" else "STRING"
+
+
 def _casts() -> dict[str, Function]:
     made = {}
     for to in SIZES:
@@ -546,10 +565,12 @@ def _casts() -> dict[str, Function]:
     for to in DECIMALS:
         made[f"castint{to}"] = _cast(to, lambda v: v, INTEGER)
         made[f"castdec{to}"] = _cast(to, lambda v: v, DECIMAL)
+        made[f"casttext{to}"] = _cast(to, _read_decimal, "numeral")
     for kind in NUMBERS:
         made[f"castdouble{kind}"] = _cast("DOUBLE", lambda v: v, kind)
     for kind in (INTEGER, DECIMAL, TRUTH, DATE_):
-        made[f"casttext{kind}"] = _cast("STRING", _text, kind, typed=True)
+        made[f"casttext{kind}"] = Function("CAST({0} AS STRING)", (kind,), _told, _text, typed=True)
+    made["casttextDOUBLE"] = _cast("DOUBLE", _read_double, "numeral")
     made["castbool"] = _cast("BOOLEAN", bool, INTEGER)
     made["castdate"] = _cast("DATE", lambda v: v // DAY, TIME)
     made["casttime"] = _cast("TIMESTAMP", lambda v: v * DAY, DATE_)

@@ -198,6 +198,9 @@ class Scope:
             case "length":
                 micros = r.choice([1, 1000, 10**6, 86_400_000_000]) * r.randrange(1, 5)
                 return Literal(micros, "INTERVAL")
+            case "numeral":
+                known = Literal(r.choice(NUMERALS), "STRING")
+                return known if r.random() < 0.5 else self.leaf("STRING")
             case "ascii":
                 return Literal(r.choice(["aBc", "Zz", "", "x'Y"]), "STRING")
         return self.term(kind, depth)
@@ -275,9 +278,15 @@ def _makers() -> dict[str, list[str]]:
     return found
 
 
+NUMERALS = (
+    "1", " 7.5 ", "+.5", "-2.", "1e3", "1_000", "0x1F", "٣", "NaN", "-inf", "Infinity", "", " ",
+    "1.005", "99999.995", "1d", "1,5", "--1", "\t1",
+)  # fmt: skip
+"""Texts that are numbers, and some that only look like them."""
+
 _EXAMPLES = {
     "INTEGER": "INT", "DECIMAL": "DECIMAL(5, 2)", "count": "INT", "place": "INT", "ascii": "STRING",
-    "pattern": "STRING", "length": "INTERVAL",
+    "pattern": "STRING", "numeral": "STRING", "length": "INTERVAL",
 }  # fmt: skip
 MAKERS = _makers()
 
