@@ -102,10 +102,27 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get(DEBUG) == "1":
             raise
-        advice = f"this is a defect; {DEBUG}=1 shows where it happened"
-        problem = MidstreamError(f"{type(error).__name__}: {error} ({advice})")
+        problem = _outside(error) or _defect(error)
         show.error(problem, json="--json" in arguments)
         return problem.code
+
+
+def _outside(error: Exception) -> MidstreamError | None:
+    """What the machine does not do: a path, a disk, the memory, or a text nested without end."""
+    if isinstance(error, RecursionError):
+        return InputError("what was given is nested too deeply")
+    if isinstance(error, MemoryError):
+        return MidstreamError("memory is too short for this")
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else str(error.filename)
+        return MidstreamError(error.strerror.lower(), where)
+    return None
+
+
+def _defect(error: Exception) -> MidstreamError:
+    advice = f"this is a defect; {DEBUG}=1 shows where it happened"
+    what = str(error).strip().partition("\n")[0]
+    return MidstreamError(f"{type(error).__name__}: {what} ({advice})")
 
 
 def _problem(error: Exception) -> MidstreamError:

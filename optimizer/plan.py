@@ -26,6 +26,13 @@ Order = tuple[int, ...]
 """The positions of the other inputs, as a new tuple of one input probes them."""
 
 
+PLACES = ("db",)
+"""Where an operator may be placed other than in the job's engine: the database."""
+
+DEEPEST = 100
+"""How many joins may stand inside each other."""
+
+
 class PlanError(ValueError):
     """A plan that does not compute its query, and why."""
 
@@ -308,33 +315,46 @@ _TOKEN = re.compile(r"\s*(\(|\)(?:@\w+)?|\[\w+\]|\w+)")
 def parse(text: str) -> Tree:
     """The tree that a notation such as `((f b) c d)` stands for."""
     open_parts: list[list[Tree]] = [[]]
-    position = 0
-    while position < len(text.rstrip()):
+    position, end = 0, len(text.rstrip())
+    while position < end:
         token = _TOKEN.match(text, position)
         if token is None:
             at = len(text) - len(text[position:].lstrip())
-            raise PlanError(f"unexpected {text[at]!r} at {at + 1} in {text!r}")
+            raise PlanError(f"unexpected {text[at]!r} at {at + 1} in {_short(text)}")
         position = token.end()
         _take(token[1], open_parts, text)
     if len(open_parts) != 1:
-        raise PlanError(f"a parenthesis is not closed in {text!r}")
+        raise PlanError(f"a parenthesis is not closed in {_short(text)}")
     if len(open_parts[0]) != 1:
-        raise PlanError(f"{text!r} is not one plan: put parentheses around it")
+        raise PlanError(f"{_short(text)} is not one plan: put parentheses around it")
     return open_parts[0][0]
 
 
 def _take(symbol: str, open_parts: list[list[Tree]], text: str) -> None:
     if symbol == "(":
+        if len(open_parts) > DEEPEST:
+            raise PlanError(f"more than {DEEPEST} parentheses inside each other in {_short(text)}")
         open_parts.append([])
     elif symbol.startswith(")"):
         if len(open_parts) == 1:
-            raise PlanError(f"a parenthesis too many in {text!r}")
+            raise PlanError(f"a parenthesis too many in {_short(text)}")
         parts = open_parts.pop()
         if len(parts) < 2:
-            raise PlanError(f"a join needs two inputs in {text!r}")
-        open_parts[-1].append(Branch(tuple(parts), place=symbol[2:]))
+            raise PlanError(f"a join needs two inputs in {_short(text)}")
+        open_parts[-1].append(Branch(tuple(parts), place=_place(symbol[2:])))
     else:
         open_parts[-1].append(Leaf(symbol.strip("[]"), combined=symbol.startswith("[")))
+
+
+def _place(name: str) -> str:
+    """Where an operator is carried out; without a name, by the job's engine."""
+    if name and name not in PLACES:
+        raise PlanError(f"there is no place {_short(name)}; allowed: {', '.join(PLACES)}")
+    return name
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 200 else f"{text[:197]}...")
 
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
@@ -571,7 +591,7 @@ def _node(query: Query, data: Any) -> Node:
         case "join", (_, _, *_):
             return _join(query, data, inputs)
         case "group-by", (below,) if query.grouping is not None:
-            return GroupBy(below, query.grouping, _field(data, "place", str, ""))
+            return GroupBy(below, query.grouping, _place(_field(data, "place", str, "")))
         case "emit", (below,):
             return Emit(below, query.output)
     raise PlanError(f"not a plan of this query: {op!r} over {len(inputs)} inputs")
@@ -592,7 +612,7 @@ def _join(query: Query, data: Mapping[str, Any], parts: tuple[Node, ...]) -> Joi
         raise PlanError(f"the orders of a join must be lists of positions, not {orders}")
     inside = [alias for alias in query.aliases if any(alias in part.aliases for part in parts)]
     bounds = query.bounds.restrict(inside)
-    place = _field(data, "place", str, "")
+    place = _place(_field(data, "place", str, ""))
     return Join(parts, predicates, bounds, tuple(map(tuple, orders)), place)
 
 

@@ -385,3 +385,33 @@ def test_json_may_leave_out_what_can_be_guessed():
     data = edited(f"{JOIN}.place", "")
     del data["inputs"][0]["inputs"][0]["place"]
     assert from_json(ABC, data) == built("(A B C)")
+
+
+@pytest.mark.parametrize("text", ["(f b)@mars", "((f b)@DB c)", "((f b)@db c)@spark"])
+def test_an_unknown_place_is_refused_with_what_is_allowed(text: str):
+    with pytest.raises(PlanError, match="there is no place '(mars|DB|spark)'; allowed: db"):
+        parse(text)
+
+
+def test_an_unknown_place_in_json_is_refused():
+    plan = to_json(built("((A B) C)").root)
+    for node in _nodes(plan):
+        if node["op"] == "join":
+            node["place"] = "mars"
+    with pytest.raises(PlanError, match="there is no place 'mars'; allowed: db"):
+        from_json(built("((A B) C)").query, plan)
+
+
+def _nodes(node):
+    yield node
+    for below in node.get("inputs", ()):
+        yield from _nodes(below)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 10_000 + "a" + ")" * 10_000, "(a " * 10_000 + "b" + ")" * 10_000, "x y" * 10_000]
+)
+def test_a_text_without_end_is_refused_in_a_short_line(text: str):
+    with pytest.raises(PlanError) as refused:
+        parse(text)
+    assert len(str(refused.value)) < 300
