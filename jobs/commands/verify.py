@@ -42,10 +42,12 @@ def verify(
     Exit codes: 0 right, 1 wrong, 4 cannot tell.
     """
     from jobs import specs
+    from jobs.engine.paths import local
     from jobs.verify import CODES, Since, judge
 
     wanted = Since(moment(since, "--since"), _length(last))
     job = specs.load(file)
+    local(job.storage)
     if query is not None and query not in job.queries:
         raise InputError(unknown("query", query, job.queries), "--query")
     with show.progress("computing the results again"):

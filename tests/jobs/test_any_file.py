@@ -66,11 +66,14 @@ def spots(text: str) -> list[tuple[int, int]]:
 
     def below(node: yaml.Node) -> Iterator[yaml.Node]:
         yield node
-        parts = [part for pair in node.value for part in pair] if node.id == "mapping" else []
-        for part in parts or (node.value if node.id == "sequence" else []):
-            yield from below(part)
+        parts = node.value if isinstance(node, yaml.CollectionNode) else []
+        for part in parts:
+            for one in part if isinstance(part, tuple) else (part,):
+                yield from below(one)
 
-    found = below(yaml.compose(text))
+    root = yaml.compose(text)
+    assert root is not None
+    found = below(root)
     return sorted({(node.start_mark.index, node.end_mark.index) for node in found})
 
 
