@@ -9,7 +9,6 @@ from jobs import show
 from jobs.commands.run import JobFile
 from jobs.commands.stats.collect import moment
 from jobs.errors import InputError
-from jobs.words import unknown
 
 if TYPE_CHECKING:
     from jobs.verify import Verdict
@@ -48,8 +47,6 @@ def verify(
     wanted = Since(moment(since, "--since"), _length(last))
     job = specs.load(file)
     local(job.storage)
-    if query is not None and query not in job.queries:
-        raise InputError(unknown("query", query, job.queries), "--query")
     with show.progress("computing the results again"):
         found = judge(job, query, wanted)
     if json:

@@ -19,7 +19,7 @@ from jobs.engine.store import BATCH
 from jobs.specs import MICROSECOND
 from jobs.verify.fields import FIRST, LAST
 from jobs.verify.past import Past
-from jobs.verify.raw import FITS, LINE, TIME, Taken, read, schema
+from jobs.verify.raw import FITS, LINE, TIME, parts, schema
 from jobs.verify.verdict import CannotTellError
 from optimizer.query import Stream
 
@@ -41,7 +41,7 @@ def relation(kind: str, stream: str) -> str:
 class Intake:
     """What became of the tuples of all streams."""
 
-    taken: Mapping[str, Taken]
+    taken: Mapping[str, "Again"]
     watermark: int | None
     """The last one."""
     complaints: tuple[tuple[str, str], ...]
@@ -51,25 +51,34 @@ class Intake:
 
     def describe(self, streams: Iterable[str]) -> str:
         """Where the input of some streams was read again."""
-        parts = []
+        found = []
         for name in dict.fromkeys(streams):
-            rows = sum(part.num_rows for part in self.taken[name].parts)
-            files = self.taken[name].sources
-            parts.append(f"{name} {rows:,} rows" + (f" in {files:,} files" if files else ""))
-        return ", ".join(parts)
+            one = self.taken[name]
+            found.append(
+                f"{name} {one.rows:,} rows" + (f" in {one.files:,} files" if one.files else "")
+            )
+        return ", ".join(found)
+
+
+@dataclass(frozen=True)
+class Again:
+    """What was read again of a stream."""
+
+    rows: int
+    files: int
+    changed: tuple[Path, ...]
+    """Files that are not any more what they were when batches took them."""
 
 
 def take_in(connection: duckdb.DuckDBPyConnection, past: Past) -> Intake:
     """Make `input@S` of every stream: its rows that counted, with batch and time."""
-    taken = {name: read(past, name) for name in past.streams}
-    doubts: list[str] = []
-    for name, one in taken.items():
-        _load(connection, past, name, one)
-        if one.changed:
-            doubts.append(
-                f"{len(one.changed):,} of the files of stream {name} changed after batches took "
-                f"them, such as {one.changed[0]}"
-            )
+    taken = {name: _load(connection, past, name) for name in past.streams}
+    doubts = [
+        f"{len(one.changed):,} of the files of stream {name} changed after batches took them, "
+        f"such as {one.changed[0]}"
+        for name, one in taken.items()
+        if one.changed
+    ]
     mark = _judge(connection, past, believed=bool(doubts))
     complaints = [
         (name, text) for name in past.streams for text in _compared(connection, past, name)
@@ -77,27 +86,34 @@ def take_in(connection: duckdb.DuckDBPyConnection, past: Past) -> Intake:
     return Intake(taken, mark, tuple(complaints), tuple(doubts))
 
 
-def _load(connection: duckdb.DuckDBPyConnection, past: Past, name: str, one: Taken) -> None:
+def _load(connection: duckdb.DuckDBPyConnection, past: Past, name: str) -> Again:
     stream = past.job.stream(name)
     empty = schema(stream).empty_table()
     connection.register("@rows", empty)
     connection.execute(f'CREATE TABLE {relation("raw", name)} AS FROM "@rows"')
     connection.unregister("@rows")
-    for part in one.parts:
-        if part.schema != empty.schema:
-            raise _other_schema(name)
-        connection.register("@rows", part)
-        connection.execute(f'INSERT INTO {relation("raw", name)} FROM "@rows"').fetchall()
-        connection.unregister("@rows")
+    rows, files, changed = 0, 0, list[Path]()
+    for part in parts(past, name):
+        for some in part.rows():
+            _insert(connection, name, some, empty.schema)
+            rows += some.num_rows
+        files, changed = files + part.sources, [*changed, *part.changed]
     for kind, extra in ((LATE, {}), (REJECTED, _TEXTS)):
         _aside(connection, past, kind, stream, extra)
+    return Again(rows, files, tuple(changed))
+
+
+def _insert(
+    connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table, wanted: pa.Schema
+) -> None:
+    if rows.schema != wanted:
+        raise CannotTellError(f"the schema of stream {name} changed while the job was stopped")
+    connection.register("@rows", rows)
+    connection.execute(f'INSERT INTO {relation("raw", name)} FROM "@rows"').fetchall()
+    connection.unregister("@rows")
 
 
 _TEXTS = {REASON: pa.string(), ROW: pa.string()}
-
-
-def _other_schema(name: str) -> Exception:
-    return CannotTellError(f"the schema of stream {name} changed while the job was stopped")
 
 
 def _aside(

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from jobs.engine.microbatch import fingerprint
-from jobs.errors import RefusedError
+from jobs.errors import InputError, RefusedError
 from jobs.specs import Job
 from jobs.verify.columns import inexact, mistyped
 from jobs.verify.compare import Shape, compare
@@ -25,6 +25,7 @@ from jobs.verify.past import Past, past
 from jobs.verify.raw import TIME
 from jobs.verify.results import Results, join, results
 from jobs.verify.verdict import CANNOT_TELL, RIGHT, WRONG, CannotTellError, Verdict
+from jobs.words import unknown
 from optimizer.query import Query
 
 
@@ -68,6 +69,8 @@ def judge(job: Job, query: str | None = None, since: Since = Since()) -> Judgeme
             known = known.from_batch(since.first(known), _longest(known, names))
     except CannotTellError as error:
         return Judgement(-1, _unknown(wanted, error))
+    if not {*names} <= {*job.queries, *known.batches[-1].queries}:
+        raise InputError(unknown("query", names[0], job.queries), "--query")
     try:
         with _connected() as connection, _told():
             intake = take_in(connection, known)

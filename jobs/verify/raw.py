@@ -60,42 +60,17 @@ def schema(stream: Stream) -> pa.Schema:
     return pa.schema([*columns, *known, (FITS, pa.bool_())])
 
 
-@dataclass(frozen=True)
-class Taken:
-    """What was taken of a stream, and what has become of where it came from."""
-
-    parts: list[pa.Table]
-    sources: int
-    """How many files it came from; none if it was made up."""
-    changed: tuple[Path, ...] = ()
-    """Files that are not any more what they were when Spark found them."""
-
-
-def read(past: Past, name: str) -> Taken:
-    """All rows of a stream, batch by batch."""
-    parts: list[pa.Table] = []
-    changed: list[Path] = []
-    sources = 0
+def parts(past: Past, name: str) -> Iterator["Part"]:
+    """All that was taken of a stream, definition by definition."""
     for stretch in past.stretches:
         spec = stretch.job.streams[name]
-        one: _Part
-        match spec:
-            case FilesStream():
-                one = _Files(past, stretch, name, spec)
-            case DeltaStream():
-                one = _Versions(past, stretch, name, spec)
-            case GeneratorStream():
-                one = _Made(past, stretch, name, spec)
-            case _:
-                raise CannotTellError(f"stream {name} cannot be read a second time")
-        parts += one.parts()
-        changed += one.changed
-        sources += one.sources
-    return Taken(parts, sources, tuple(changed))
+        if type(spec) not in _KINDS:
+            raise CannotTellError(f"stream {name} cannot be read a second time")
+        yield _KINDS[type(spec)](past, stretch, name, spec)
 
 
 @dataclass
-class _Part:
+class Part:
     """A stream's rows in batches that ran by the same definition."""
 
     past: Past
@@ -103,15 +78,17 @@ class _Part:
     name: str
     spec: Any
     changed: list[Path] = field(default_factory=list)
+    """Files that are not any more what they were when Spark found them."""
     sources: int = 0
+    """How many files they came from; none if they were made up."""
 
     @cached_property
     def stream(self) -> Stream:
         """The stream as it was then."""
         return self.stretch.job.stream(self.name)
 
-    def parts(self) -> Iterator[pa.Table]:
-        """The rows, some at a time."""
+    def rows(self) -> Iterator[pa.Table]:
+        """Some at a time."""
         raise NotImplementedError
 
     def positions(self) -> Iterator[tuple[int, Position | None, Position]]:
@@ -211,10 +188,10 @@ def _where(fits: pa.Array, column: pa.Array) -> pa.Array:
     )
 
 
-class _Files(_Part):
+class _Files(Part):
     """Files: Parquet as Arrow reads it, text as we do."""
 
-    def parts(self) -> Iterator[pa.Table]:
+    def rows(self) -> Iterator[pa.Table]:
         form = self.spec.format
         known = found(self.past, self.name)
         taken = [
@@ -317,10 +294,10 @@ def _logged(known: Mapping[int, list[Found]], number: int, stream: str) -> list[
     return known[number]
 
 
-class _Versions(_Part):
+class _Versions(Part):
     """Rows appended to a Delta table."""
 
-    def parts(self) -> Iterator[pa.Table]:
+    def rows(self) -> Iterator[pa.Table]:
         strange = {name.lower() for name in self.spec.options} - LISTING
         if strange:
             raise CannotTellError(
@@ -340,10 +317,10 @@ class _Versions(_Part):
         return next((position for position in found if position is not None), None)
 
 
-class _Made(_Part):
+class _Made(Part):
     """What the generator makes."""
 
-    def parts(self) -> Iterator[pa.Table]:
+    def rows(self) -> Iterator[pa.Table]:
         for batch, before, after in self.positions():
             at = made.ticks(self.spec, _offset(before), _offset(after))
             columns = {
@@ -357,3 +334,10 @@ class _Made(_Part):
 
 def _offset(position: Position | None) -> int:
     return 0 if position is None else int(position["offset"])
+
+
+_KINDS: Mapping[type, type[Part]] = {
+    FilesStream: _Files,
+    DeltaStream: _Versions,
+    GeneratorStream: _Made,
+}

@@ -20,8 +20,8 @@ from jobs.engine.ingest import REASON
 from jobs.engine.progress import Progress, history
 from jobs.engine.sources.common import SourceError, same_schema
 from jobs.errors import InputError, RefusedError
+from jobs.verify import raw
 from jobs.verify.past import past
-from jobs.verify.raw import read
 from optimizer.query import Column, Stream
 from tests.jobs import small
 from tests.jobs.test_streaming import differences, run
@@ -59,7 +59,7 @@ def read_by_batch(path: Path) -> None:
         columns = ", ".join(f'"{column.name}"' for column in inlet.stream.columns)
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            known = pa.concat_tables(read(past(spec), name).parts)
+            known = pa.concat_tables(t for part in raw.parts(past(spec), name) for t in part.rows())
             connection.register("known", known)
             connection.register("rows", rows)
             fitting = f'SELECT {columns} FROM rows WHERE "@reason" IS NULL'

@@ -431,6 +431,18 @@ def test_an_edited_job_file_changes_no_verdict(
     assert "edited since" in verdicts(finished, capsys, "--query", "two", code=0)["judged"]
 
 
+def test_a_query_that_the_job_file_does_not_have_any_more(
+    finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
+):
+    content = yaml.safe_load(finished.read_text())
+    del content["queries"]["two"]
+    finished.write_text(yaml.safe_dump(content))
+    found = verdicts(finished, capsys, "--query", "two", code=0)
+    assert "(the job file has none of that name)" in found["judged"]
+    assert [one["query"] for one in verdicts(finished, capsys, code=0)][:2] == ["three", "two"]
+    assert storage.exists()
+
+
 def test_a_query_that_has_not_run_yet(
     finished: Path, storage: Path, capsys: pytest.CaptureFixture[str]
 ):
