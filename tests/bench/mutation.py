@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from json import dumps, loads
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -13,7 +15,13 @@ from jobs import show
 from jobs.errors import InputError
 from tests.bench.simulate import processes
 from tests.simulation.bugs import BUGS
-from tests.simulation.bugs.bug import Bug
+from tests.simulation.bugs.bug import FOUND, Bug
+
+PAGE = Path("docs/simulation.md")
+"""The documentation, in a checkout."""
+
+BEGIN, END = "<!-- bugs -->\n", "\n<!-- /bugs -->"
+"""What stands around its table."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,9 @@ def mutation(
     jobs: Annotated[
         int, typer.Option(min=1, help="How many processes share the work.")
     ] = os.cpu_count() or 1,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep what was found, in the tests and in the docs.")
+    ] = False,
     json: show.Json = False,
 ) -> int:
     """Plant one bug after another in the engine, and say which seed finds it."""
@@ -51,11 +62,24 @@ def mutation(
         for search in _searches(chosen, seeds, jobs):
             found.append(search)
             progress(len(found), len(chosen))
+    if keep:
+        _keep(found)
     if json:
         show.as_json([asdict(search) for search in found])
     else:
         show.plain(table(found))
     return 1 if any(search.after is None and not search.why for search in found) else 0
+
+
+def _keep(searches: list[Search]) -> None:
+    """Where tests begin to look, and the table in the documentation."""
+    seeds = loads(FOUND.read_text(encoding="utf-8"))
+    seeds |= {s.name: s.after - 1 for s in searches if s.after is not None}
+    FOUND.write_text(dumps(dict(sorted(seeds.items())), indent=2) + "\n", encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}{table(known())}{END}{after}", encoding="utf-8")
 
 
 def known() -> list[Search]:

@@ -196,12 +196,12 @@ def _incomplete(case: Case, simulation: Simulation) -> Iterator[Difference]:
 
 
 def _younger(rows: Mapping[tuple[Any, ...], int], times: Sequence[int], since: int | None) -> Bag:
-    """Rows all of whose times are later than that."""
+    """Rows none of whose times is earlier than that: their partners may be just in time."""
     return Bag(
         {
             row: count
             for row, count in rows.items()
-            if since is None or all(row[at] > since for at in times)
+            if since is None or all(row[at] >= since for at in times)
         }
     )
 

@@ -2,13 +2,12 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from jobs.cli import run as command
 from optimizer.migration import MIGRATIONS as STRATEGIES
-from tests.bench.mutation import known, table
+from tests.bench.mutation import BEGIN, END, PAGE, known, table
 from tests.bench.simulate import check
 from tests.simulation import values
 from tests.simulation.bugs import BUGS
@@ -58,9 +57,8 @@ def test_whoever_looks_for_the_first_difference_finds_one(monkeypatch):
 
 def test_the_documentation_says_which_bugs_are_found():
     """Its table is what `midstream bench mutation` prints."""
-    text = Path("docs/simulation.md").read_text(encoding="utf-8")
-    _, _, rest = text.partition("<!-- bugs -->\n")
-    assert rest.partition("\n<!-- /bugs -->")[0] == table(known())
+    _, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    assert rest.partition(END)[0] == table(known())
 
 
 @pytest.mark.parametrize("migrations", [False, True])

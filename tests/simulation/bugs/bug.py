@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from json import loads
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,9 @@ from tests.simulation.run import goes_wrong
 Plant = Callable[[pytest.MonkeyPatch], None]
 """Puts a bug into the code, for as long as the patch lives."""
 
+FOUND = Path(__file__).with_name("found.json")
+"""By name, the first seed that finds each bug, as `midstream bench mutation --keep` has seen it."""
+
 
 @dataclass(frozen=True)
 class Bug:
@@ -19,8 +24,6 @@ class Bug:
     plant: Plant
     where: str
     """The module in which it is."""
-    seed: int | None
-    """One that finds it; none if nothing is known to."""
     migrations: bool = False
     """Whether plans have to change for it to show."""
     why: str = ""
@@ -30,6 +33,12 @@ class Bug:
     def name(self) -> str:
         """What it is called."""
         return self.plant.__name__
+
+    @property
+    def seed(self) -> int | None:
+        """The first that finds it; none if nothing is known to."""
+        seeds: dict[str, int] = loads(FOUND.read_text(encoding="utf-8"))
+        return seeds.get(self.name)
 
     @property
     def what(self) -> str:
