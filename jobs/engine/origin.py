@@ -41,7 +41,7 @@ def origin(storage: Path) -> Origin | None:
         content = loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (JSONDecodeError, UnicodeDecodeError):
+    except (JSONDecodeError, UnicodeDecodeError, OSError):
         content = None
     if not isinstance(content, dict) or not {"started", "streams"} <= content.keys():
         raise RefusedError(
