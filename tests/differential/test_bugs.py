@@ -62,12 +62,13 @@ def less_is_at_most(patch: pytest.MonkeyPatch) -> None:
 def overflow_stops(patch: pytest.MonkeyPatch) -> None:
     """Sums and products that do not fit are errors."""
     plain = {"SafeAdd": exp.Add, "SafeSubtract": exp.Sub, "SafeMultiply": exp.Mul}
-    rewrites = dict(meaning._REWRITES[meaning.DUCKDB])
-    for name, operator in plain.items():
-        rewrites[name] = lambda node, made=operator: exp.Paren(
-            this=made(this=node.this.copy(), expression=node.expression.copy())
-        )
-    patch.setitem(meaning._REWRITES, meaning.DUCKDB, rewrites)  # type: ignore[arg-type]
+
+    def untried(node: exp.Expr) -> exp.Expr:
+        made = plain[type(node).__name__]
+        return exp.Paren(this=made(this=node.this.copy(), expression=node.expression.copy()))
+
+    rewrites = {**meaning._REWRITES[meaning.DUCKDB], **dict.fromkeys(plain, untried)}
+    patch.setitem(meaning._REWRITES, meaning.DUCKDB, rewrites)
 
 
 def quotes_do_not_count(patch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def text(value: Value, kind: str, r: Random) -> str:
         case "BOOLEAN":
             return str(value) if r.random() < 0.5 else str(value).lower()
         case "DECIMAL":
-            return format(value, "f")  # type: ignore[arg-type]
+            return format(value, "f")
         case "DOUBLE":
             return repr(value)
         case "DATE":
