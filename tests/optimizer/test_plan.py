@@ -389,7 +389,7 @@ def test_json_may_leave_out_what_can_be_guessed():
 
 @pytest.mark.parametrize("text", ["(f b)@mars", "((f b)@DB c)", "((f b)@db c)@spark"])
 def test_an_unknown_place_is_refused_with_what_is_allowed(text: str):
-    with pytest.raises(PlanError, match="there is no place '(mars|DB|spark)'; allowed: db"):
+    with pytest.raises(PlanError, match=r"there is no place '(mars|DB|spark)'; allowed: db"):
         parse(text)
 
 
