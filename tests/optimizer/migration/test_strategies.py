@@ -26,6 +26,7 @@ from optimizer.workload import UnitCosts
 from tests.optimizer.builders import column, counts, joined, total, where, workload
 from tests.optimizer.migration.by_hand import above, join, leaf, plan, told
 from tests.optimizer.migration.test_brute import some_plan, some_queries
+from tests.simulation.dice import Dice
 
 CHAIN = joined("abcd", [("a", "b"), ("b", "c"), ("c", "d")])
 OLD, NEW = (build(CHAIN, parse(tree)) for tree in ("(((a b) c) d)", "(a ((b c) d))"))
