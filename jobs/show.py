@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from jobs.errors import MidstreamError
+from jobs.errors import InputError, MidstreamError
 
 _UNSHOWN = re.compile(r"[^\n\t -~\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]")
 """What a terminal obeys instead of showing it, what turns a line round, and half a character."""
@@ -51,7 +51,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 def as_json(data: Any) -> None:
     """One JSON document, and nothing else, on standard output."""
-    typer.echo(json_text.dumps(data, indent=2, allow_nan=False))
+    try:
+        text = json_text.dumps(data, indent=2, allow_nan=False)
+    except ValueError:
+        raise InputError("figures are beyond any number: lower rates, widths or windows") from None
+    typer.echo(text)
 
 
 def is_asked() -> bool:

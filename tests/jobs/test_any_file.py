@@ -15,7 +15,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs import cli, specs, status, workloads
+from jobs import cli, show, specs, status, workloads
 from jobs.documents import MOST, check, read
 from jobs.errors import InputError, MidstreamError
 from tests.jobs.test_specs import SMALL
@@ -239,3 +239,9 @@ def test_a_storage_that_cannot_be(
     if place.startswith("s3"):
         assert (code, "object storage is not supported yet" in told) == (3, True)
     assert not os.path.lexists(written / ".midstream")
+
+
+def test_figures_beyond_any_number_are_refused(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(InputError, match="beyond any number: lower rates"):
+        show.as_json({"cpu": float("inf")})
+    assert capsys.readouterr().out == ""
