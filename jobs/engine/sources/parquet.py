@@ -194,8 +194,10 @@ def _raw(rows: pa.RecordBatch, path: Path, feed: Feed) -> pa.Table:
         wrong = _wrong(column)
         reasons |= dict.fromkeys(wrong, f"{declared.name} has no value of {declared.type}")
         columns.append(_as_declared(_without(column, wrong), arrow_type(declared)))
-    why = pa.array([reasons.get(at) for at in range(rows.num_rows)], pa.string())
-    row = pc.if_else(pc.is_valid(why), pa.scalar(str(path)), pa.scalar(None, pa.string()))
+    why = row = pa.nulls(rows.num_rows, pa.string())
+    if reasons:
+        why = pa.array([reasons.get(at) for at in range(rows.num_rows)], pa.string())
+        row = pc.if_else(pc.is_valid(why), pa.scalar(str(path)), pa.scalar(None, pa.string()))
     return pa.Table.from_arrays([*columns, why, row], schema=raw_schema(feed))
 
 
