@@ -151,11 +151,11 @@ def test_windows_in_which_the_plan_changed_do_not_count(stage: Stage):
 
 
 def test_a_dry_run_of_a_migration_looks_at_windows(stage: Stage):
+    """At the last ones, however old: so it prices as a decision does."""
     job = specs.load(stage.job)
     crude = Subject.of(job, "three", None).task.workload
-    write(stage, 0, 1, 2)  # too long ago
-    assert Subject.of(job, "three", None).task.workload == crude
-    write(stage, 4, 5)
+    assert crude.streams["a"].rate != pytest.approx(10)
+    write(stage, 0, 1, 2)
     found = Subject.of(job, "three", None).task.workload
     assert found.streams["a"].rate == pytest.approx(10)
     assert found.unit_costs == SHIPPED["duckdb"].units
