@@ -49,7 +49,8 @@ def native_join(  # noqa: PLR0917  # typer reads options from parameters
 ) -> int:
     """Throughput of a windowed join: Midstream, Spark's own stream-stream joins, Flink SQL.
 
-    Each runs in a process of its own, warmed up, on the same files, with durable state and output.
+    Each runs in a process of its own, warmed up, on the same files, with durable state and output;
+    midstream-duckdb-unsynced, for one, with `durable: false`, as Spark's and Flink's are.
     """
     workload = Workload(shape, window, seconds, rate)
     every = _outcomes(workload, engines.split(","), runs)

@@ -17,6 +17,10 @@ from jobs.streaming import Extent, run
 from tests.bench.joins.workload import BEGAN, SCHEMA, Workload, write
 
 
+UNSYNCED = "-unsynced"
+"""Ends an engine's name for a job with `durable: false`."""
+
+
 def main(engine: str, workload: Workload, data: Path) -> dict[str, Any]:
     """Warm up with a little, then run all of it."""
     with TemporaryDirectory(dir=data.parent) as warm:
@@ -73,7 +77,8 @@ def _job(engine: str, workload: Workload, data: Path, storage: Path) -> Job:
     }  # fmt: skip
     document = {
         "job": "native-join",
-        "engine": engine,
+        "engine": engine.removesuffix(UNSYNCED),
+        "durable": not engine.endswith(UNSYNCED),
         "storage": str(storage),
         "streams": streams,
         "queries": {"q": query},
