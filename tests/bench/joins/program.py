@@ -16,7 +16,6 @@ from jobs.specs import Job, load
 from jobs.streaming import Extent, run
 from tests.bench.joins.workload import BEGAN, SCHEMA, Workload, write
 
-
 UNSYNCED = "-unsynced"
 """Ends an engine's name for a job with `durable: false`."""
 

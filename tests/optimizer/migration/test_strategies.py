@@ -1,6 +1,5 @@
 """What every strategy promises, the golden case of each, and which one is chosen."""
 
-
 import pytest
 
 from optimizer import query as queries
