@@ -187,6 +187,8 @@ class Job:
         self.change: Change | None = None
         self.kept: set[str] = set()
         self.db = duckdb.connect(config={"threads": 1})
+        for name, sign in (("add", "+"), ("subtract", "-"), ("multiply", "*"), ("mod", "%")):
+            self.db.execute(f"CREATE MACRO try_{name}(x, y) AS TRY(x {sign} y)")
         self.streams = {s.name: s for p in plans.values() for _, s in p.query.inputs}
         for stream in self.streams.values():
             columns = ", ".join(f'"{c.name}" {c.type}' for c in stream.columns)
