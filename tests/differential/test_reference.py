@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from tests.bench.differential.case import Broken, Case, File, Query, Stream, Window
-from tests.bench.differential.functions import FUNCTIONS, civil, days
+from tests.bench.differential.functions import FUNCTIONS, civil, days, fit
 from tests.bench.differential.queries import call
 from tests.bench.differential.reference import accounts, evaluate, results
 from tests.bench.differential.terms import Aggregate, Column, Edge, Literal, sql
@@ -145,3 +145,7 @@ def test_exact_sums_that_do_not_fit_are_null():
     rows = ((big, 1), (D(1), 2), (big, 5), (D(-1), 6), (D(1), 7), (D(0), 50))
     case = job(query, file(stream, *rows))
     assert results(case, accounts(case)) == [(None,), (big,)]
+
+
+def test_a_zero_of_decimals_has_no_sign():
+    assert str(fit(D("-0.00"), "DECIMAL(3, 2)")) == "0.00"

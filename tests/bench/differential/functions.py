@@ -60,7 +60,9 @@ def fit(value: Value, type_: str) -> Value:
             precision, scale = digits(type_)
             exact = value if isinstance(value, Decimal) else Decimal(value)  # type: ignore[arg-type]
             rounded = exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, EXACT)
-            return rounded if abs(rounded) < Decimal(10) ** (precision - scale) else None
+            if not rounded:
+                return rounded.copy_abs()  # a zero of SQL has no sign
+            return rounded if rounded.copy_abs() < Decimal(10) ** (precision - scale) else None
         case "DOUBLE":
             return narrow(double(value)) if type_ == "FLOAT" else double(value)
     return value
