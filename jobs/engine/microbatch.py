@@ -128,6 +128,8 @@ class Engine:
         self.program = Program((), ())
         self._lowered: tuple[Mapping[str, Plan], Migration | None] | None = None
         self._untidy = False
+        self._sinks = set(self.progress.tables)
+        """Tables whose columns are known to be those of what is written."""
         self._adopt(decision)
         self._tidy(decision)
 
@@ -279,8 +281,9 @@ class Engine:
         store, files = self.store, None
         if not store.exists(table):
             self._create(relation, table, mark=mark)
-        elif not mark and table not in self.progress.tables:
+        elif not mark and table not in self._sinks:
             check_sink(store, table, self.executor.schema(relation))
+        self._sinks.add(table)
         if batch.fresh or store.last_batch(table) < batch.number:
             self._step(f"write:{table}")
             files = self.executor.write(relation, store, table, batch.number if mark else None)
