@@ -6,10 +6,10 @@ the state costs the same wherever the step stands.  So the cost of a sequence ob
 method, C(S1 S2) = C(S1) + T(S1) C(S2): the adjacent sequence interchange that IK needs.
 
 Few inputs are ordered exactly, by dynamic programming over subsets: optimal with cycles and
-cartesian steps too.  More inputs are ordered by IK along a minimum spanning tree, once of the
-predicates alone and once of all pairs (5.1.2, 5.1.3), whichever turns out cheaper: an edge of least
-weight is not always one of the best sequence, so cartesian edges can also do harm, which the paper
-denies.
+cartesian steps too.  For more, the cheapest of three ways counts: a beam through the sets, and IK
+along a minimum spanning tree, of the predicates alone and of all pairs (5.1.2, 5.1.3).  An edge of
+least weight is not always one of the best sequence, so cartesian edges can also do harm, which the
+paper denies; and a tree leaves out the other predicates of a cycle.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,11 @@ from optimizer.cost.dual import Cost, Steps, join_cost, worked
 from optimizer.estimate import Estimate, Estimator
 from optimizer.plan import Order
 
-EXACT = 8
+EXACT = 12
 """Up to so many inputs all orders are considered; twice the time for each further one."""
+
+FEW = 8
+"""Up to so many lists are as fast as arrays; where windows differ by pair no more are exact."""
 
 Links = Sequence[Sequence[int]]
 """A tree over the inputs of a join: the neighbours of each."""
@@ -34,21 +37,29 @@ def best_orders(parts: Sequence[Estimate], estimator: Estimator) -> tuple[Order,
 
 def best_join(parts: Sequence[Estimate], estimator: Estimator) -> tuple[tuple[Order, ...], Cost]:
     """These orders, and what the join then costs."""
-    if len(parts) <= EXACT:
+    alike = estimator.volumes.windows is not None
+    if len(parts) <= (EXACT if alike else FEW):
         orders = exact_orders(parts, estimator)
         return orders, join_cost(parts, orders, estimator)
     steps = Steps.of(parts, estimator)
-    trees = {spanning_tree(steps, cartesian=cartesian) for cartesian in (False, True)}
-    ways = [ik_orders(tree, steps) for tree in sorted(trees)]
+    ways = good_orders(steps)
     chosen = [
         min((steps.cost(start, way[start]), way[start]) for way in ways)
         for start in range(len(parts))
     ]
     orders = tuple(order for _, order in chosen)
-    if estimator.volumes.windows is None:
+    if not alike:
         return orders, join_cost(parts, orders, estimator)
     work = sum(rate * cost for rate, (cost, _) in zip(steps.rates, chosen, strict=True))
     return orders, worked(parts, work, estimator)
+
+
+def good_orders(steps: Steps) -> list[tuple[Order, ...]]:
+    """Ways for each input that are found without looking at all."""
+    from optimizer.lattice import beam
+
+    trees = {spanning_tree(steps, cartesian=cartesian) for cartesian in (False, True)}
+    return [*(ik_orders(tree, steps) for tree in sorted(trees)), beam(steps)]
 
 
 # --- exactly -------------------------------------------------------------------------------------
@@ -65,6 +76,10 @@ def exact_orders(parts: Sequence[Estimate], estimator: Estimator) -> tuple[Order
         return ((1,), (0,))
     steps = Steps.of(parts, estimator)
     if estimator.volumes.windows is not None:
+        if n > FEW:
+            from optimizer.lattice import exact
+
+            return exact(steps)
         following = _cheapest(_sizes(steps), steps)
         return tuple(_follow(start, following, n) for start in range(n))
     factors = _factors(parts, steps)

@@ -3,12 +3,13 @@
 import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from json import dumps, loads
 from pathlib import Path
 from platform import machine, python_version
-from statistics import median
+from random import Random
+from statistics import fmean, median
 from subprocess import run
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -17,14 +18,21 @@ from typing import Annotated, Any
 import typer
 
 from jobs import show
+from optimizer.cost.dual import join_cost
+from optimizer.ordering import best_orders, exact_orders
 from optimizer.search import SEARCHES
 from optimizer.search import search as searched
+from optimizer.search.min_state import least, min_state
 from optimizer.workload import Budget, Method
 from tests.bench.qualified import EXHAUSTIVE, setting
+from tests.optimizer.search.cases import Case, random_case, star
 
 ROOT = Path(__file__).parents[2]
 TARGETS = {10: 5.0, 12: 60.0, 20: 0.05, 50: 2.0}
 """Seconds within which each number of streams is to be searched."""
+
+ORDERED, MERGED, SETTINGS = (9, 12, 13, 14, 16), (9, 10, 11, 12), 20
+"""Streams, and settings, in which orders and trees are compared with the optimum."""
 
 
 def search(
@@ -44,6 +52,10 @@ def search(
         "runs": runs,
         "seconds": {n: _times(n, runs, exhaustive, method) for n in sizes},
         "jtree_finder": {n: _fresh(n, runs, method) for n in sizes if n <= exhaustive},
+        "off": {
+            "probe orders": {n: _off(_orders, n) for n in ORDERED},
+            "min-state": {n: _off(_states, n) for n in MERGED},
+        },
         "kernel": {
             "compiled_seconds": _kernel(cached=False),
             "loaded_seconds": _kernel(cached=True),
@@ -95,6 +107,38 @@ def alone(n: int, runs: int, method: str) -> None:
     )
 
 
+# --- how good they are where not all is looked at ------------------------------------------------
+
+
+def _off(ratio: Callable[[int, int], float], n: int) -> dict[str, float]:
+    """Times the optimum, in settings with so many streams."""
+    ratios = [ratio(n, seed) for seed in range(SETTINGS)]
+    return {"mean": fmean(ratios), "worst": max(ratios)}
+
+
+def _orders(n: int, seed: int) -> float:
+    """Work of an mjoin's probes in the orders that searches use, to that in the best orders."""
+    memo = _setting(n, seed, Budget()).memo()
+    parts = [memo.leaf(alias).estimate for alias in memo.query.aliases]
+    best = join_cost(parts, exact_orders(parts, memo.estimator), memo.estimator)
+    return join_cost(parts, best_orders(parts, memo.estimator), memo.estimator).cpu / best.cpu
+
+
+def _states(n: int, seed: int) -> float:
+    """Bytes of min-state's states, to the least that binary joins can have."""
+    memo = _setting(n, seed, Budget(bytes=1e15)).memo()
+    smallest = least(memo, [memo.leaf(alias) for alias in memo.query.aliases])
+    return memo.memory(min_state(memo)) / memo.memory(smallest)
+
+
+def _setting(n: int, seed: int, budget: Budget) -> Case:
+    """A star in every second one, any graph in the others; states are large."""
+    random = Random(seed)
+    if seed % 2:
+        return random_case(n, random, budget=budget)
+    return star(n, random, budget)
+
+
 def _kernel(*, cached: bool) -> float:
     """Seconds of the first search in a process, with the compiled kernel on disk or without."""
     code = "from tests.bench.search import first; first()"
@@ -132,6 +176,13 @@ def _show(report: dict[str, Any]) -> None:
             for n, f in report["jtree_finder"].items()
         ]  # fmt: skip
         show.table(("streams", "median", "slowest", "peak memory", "before"), exhaustive)
+    show.heading(f"Times the optimum, {SETTINGS} settings, half of them stars")
+    off = [
+        (name, str(n), f"{one['mean']:.3f}", f"{one['worst']:.2f}")
+        for name, found in report["off"].items()
+        for n, one in found.items()
+    ]
+    show.table(("search", "streams", "mean", "worst"), off)
     kernel = report["kernel"]
     show.plain(
         f"Its kernel: {kernel['compiled_seconds']:.1f} s to compile, once per machine; "

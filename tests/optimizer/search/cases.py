@@ -145,6 +145,14 @@ def random_case(
     )
 
 
+def star(n: int, random: Random, budget: Budget) -> Case:
+    """Every stream joined with the first; wide and narrow ones."""
+    rates = {alias: random.uniform(0.5, 20) for alias in names(n)}
+    joins = {f"A-{alias}": random.random() for alias in names(n)[1:]}
+    widths = {alias: random.uniform(20, 400) for alias in names(n)}
+    return case(rates, joins, random.randint(1, 5), widths=widths, budget=budget)
+
+
 def _windows(aliases: Sequence[str], random: Random) -> Bounds:
     if random.random() < 0.5:
         return everywhere(aliases, random.randint(1, 8) * MICROSECONDS)
