@@ -1,0 +1,1 @@
+"""Networks of sites: their files, distances, clusters, deployments and pictures."""

@@ -1,0 +1,1 @@
+"""Many queries over many sites: join order and placement together (Seshadri et al.)."""
