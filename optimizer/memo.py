@@ -8,6 +8,7 @@ no use.  A whole plan is built and checked only when somebody looks at it.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from optimizer.cost.dual import Cost, Priced, group_cost, join_cost, keep_cost, price
 from optimizer.estimate import Estimate, Estimator, Mask, bits
@@ -15,6 +16,10 @@ from optimizer.ordering import best_join
 from optimizer.plan import Branch, Leaf, Order, Plan, Tree, build, input_of
 from optimizer.query import ColumnRef, Query
 from optimizer.workload import Budget, Workload
+
+if TYPE_CHECKING:
+    from optimizer.cost.rate.judge import Judge
+    from optimizer.cost.rate.tree import Node
 
 Expired = Callable[[], bool]
 """Whether the time that a search was given is over."""
@@ -71,6 +76,17 @@ class Offer:
 
 
 @dataclass(frozen=True)
+class Rated:
+    """A plan that was proposed for an objective of output rates, and what it came to."""
+
+    plan: "Node"
+    value: float | None
+    """Results by the time, or seconds to so many; nothing if it never makes them."""
+    estimate: float | None
+    """What the strategy that proposed it expected, in its own measure."""
+
+
+@dataclass(frozen=True)
 class _Operator:
     orders: tuple[Order, ...]
     cost: Cost
@@ -88,6 +104,7 @@ class Memo:
         *,
         expired: Expired = lambda: False,
         progress: Progress | None = None,
+        judge: "Judge | None" = None,
     ) -> None:
         self.query = query
         self.workload = workload
@@ -99,6 +116,9 @@ class Memo:
         self.stopped = ""
         """Why the search did not come to its own end, if it did not."""
         self._expired = expired
+        self.rated: Rated | None = None
+        """The best of what was proposed for an objective of output rates."""
+        self._judge = judge
         self._offered: list[Offer] = []
         self._leaves: dict[Leaf, Part] = {}
         self._operators: dict[tuple[tuple[Mask, Mask], ...], _Operator] = {}
@@ -248,6 +268,24 @@ class Memo:
         if not any(self._beats(other, offer) for other in self._offered):
             self._offered = [p for p in self._offered if not self._beats(offer, p)] + [offer]
         return offer
+
+    @property
+    def judge(self) -> "Judge":
+        """Of output rates: there is one where plans have such an objective."""
+        if self._judge is None:
+            raise LookupError("this search needs an objective of output rates")
+        return self._judge
+
+    def propose(self, plan: "Node", estimate: float | None = None) -> Rated:
+        """Propose a whole plan for output rates; the best one is kept."""
+        from optimizer.cost.rate.tree import tree_of
+
+        found = Rated(plan, self.judge.value(plan), estimate)
+        score = self.judge.objective.score
+        if self.rated is None or score(found.value) > score(self.rated.value):
+            self.rated = found
+            self.offer(self.part(tree_of(plan)))
+        return found
 
     def forget(self) -> None:
         """Drop what was proposed: something complete takes its place."""

@@ -61,12 +61,15 @@ def optimize(  # noqa: PLR0913  # options, each by its name
 
 def chosen(strategy: str) -> list[str]:
     """The strategies of that name."""
-    from optimizer.search import SEARCHES
+    from optimizer.search import COSTS, RATES
 
     if strategy == ALL:
-        return list(SEARCHES)
-    if strategy not in SEARCHES:
-        raise InputError(unknown("strategy", strategy, [*SEARCHES, ALL]), "--strategy")
+        return list(COSTS)
+    if strategy in RATES:
+        advice = f"{strategy} needs an objective of output rates: see `midstream rate`"
+        raise InputError(advice, "--strategy")
+    if strategy not in COSTS:
+        raise InputError(unknown("strategy", strategy, [*COSTS, ALL]), "--strategy")
     return [strategy]
 
 

@@ -32,7 +32,7 @@ from jobs.words import unknown
 from optimizer.drift import Choice, Outcome, Policy, Standing, Verdict, judge
 from optimizer.migration.cost import spell
 from optimizer.plan import Plan, to_json
-from optimizer.search import SEARCHES
+from optimizer.search import COSTS
 
 ADVICE = "`midstream stats collect` and `midstream stats validate` make them"
 
@@ -173,8 +173,8 @@ def _task(desk: Desk, query: str) -> Task:
     task, strategy = from_job(desk.job, query), desk.job.reoptimize.strategy
     if query not in desk.running.plans:
         raise RefusedError(f"the job has not run query {query} yet")
-    if strategy not in SEARCHES:
-        raise InputError(unknown("strategy", strategy, SEARCHES), "reoptimize.strategy")
+    if strategy not in COSTS:
+        raise InputError(unknown("strategy", strategy, COSTS), "reoptimize.strategy")
     return task
 
 

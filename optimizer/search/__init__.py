@@ -11,11 +11,15 @@ from math import isfinite
 from optimizer.cost.dual import Priced
 from optimizer.memo import Memo, Offer
 from optimizer.search.as_written import as_written
+from optimizer.search.cardinality import cardinality
+from optimizer.search.exact import exact
 from optimizer.search.jtree_finder import jtree_finder
 from optimizer.search.min_state import merged, min_state
 from optimizer.search.mjoin_ordering import mjoin_ordering
+from optimizer.search.rate_max import rate_max
 from optimizer.search.state_removal import state_removal
 from optimizer.search.state_selection import state_selection
+from optimizer.search.time_min import time_min
 from optimizer.search.two_layer import Layers, two_layer
 
 Search = Callable[[Memo], object]
@@ -43,7 +47,17 @@ SEARCHES: Mapping[str, Search] = {
     "bjtree-init": bjtree_init,
     "two-layer": lambda memo: two_layer(memo, LAYERS),
     "jtree-finder": lambda memo: jtree_finder(memo, (mjoin_init, bjtree_init)),
+    "rate-max": rate_max,
+    "time-min": time_min,
+    "exact": lambda memo: exact(memo, (rate_max, time_min)),
+    "cardinality": cardinality,
 }
+
+RATES = ("rate-max", "time-min", "exact", "cardinality")
+"""Those that need an objective of output rates in the memo."""
+
+COSTS = tuple(name for name in SEARCHES if name not in RATES)
+"""Those that do without."""
 
 ALL = "all"
 """Stands for every strategy, side by side."""
@@ -87,8 +101,8 @@ def search(strategy: str, memo: Memo) -> Found:
 
 
 def search_all(fresh: Callable[[], Memo]) -> tuple[Found, ...]:
-    """Run every strategy, each with a memo of its own, so that they can be put side by side."""
-    return tuple(search(strategy, fresh()) for strategy in SEARCHES)
+    """Run those that need no objective, each with a memo of its own, to be put side by side."""
+    return tuple(search(strategy, fresh()) for strategy in COSTS)
 
 
 def _reason(best: Offer, memo: Memo) -> str:

@@ -17,7 +17,7 @@ import typer
 from jobs import show
 from optimizer.memo import Memo
 from optimizer.query import Column, ColumnRef, Expression, Named, Predicate, Query, Stream
-from optimizer.search import SEARCHES, search
+from optimizer.search import COSTS, search
 from optimizer.window import MICROSECONDS, everywhere
 from optimizer.workload import Budget, Method, StreamLoad, Workload
 
@@ -27,7 +27,7 @@ explode nor vanish with more streams; a hundredth of the rates in a window of 5 
 
 EXHAUSTIVE = "jtree-finder"
 SCATTERED = (3, 5, 10)
-STRATEGIES = tuple(name for name in SEARCHES if name != "as-written")
+STRATEGIES = tuple(name for name in COSTS if name != "as-written")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import typer
 from jobs import show
 from optimizer.cost.dual import join_cost
 from optimizer.ordering import best_orders, exact_orders
-from optimizer.search import SEARCHES
+from optimizer.search import COSTS
 from optimizer.search import search as searched
 from optimizer.search.min_state import least, min_state
 from optimizer.workload import Budget, Method
@@ -69,7 +69,7 @@ def search(
 
 
 def _times(n: int, runs: int, exhaustive: int, method: Method) -> dict[str, dict[str, float]]:
-    names = [name for name in SEARCHES if name != EXHAUSTIVE or n <= exhaustive]
+    names = [name for name in COSTS if name != EXHAUSTIVE or n <= exhaustive]
     given = [setting(n, seed, method) for seed in range(runs)]
     if n <= exhaustive:
         searched(EXHAUSTIVE, setting(3, 0, method).memo())  # loads the kernel

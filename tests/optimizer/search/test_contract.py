@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from optimizer.plan import leaves, parse
-from optimizer.search import SEARCHES, search, search_all
+from optimizer.search import COSTS, search, search_all
 from optimizer.search.jtree_finder import MOST
 from optimizer.workload import Budget
 from tests.optimizer.search.cases import Case, random_case
@@ -24,7 +24,7 @@ def given_by(seed: int, n: int) -> Case:
     return Case(given.query, given.workload, budget)
 
 
-@pytest.mark.parametrize("strategy", SEARCHES)
+@pytest.mark.parametrize("strategy", COSTS)
 @pytest.mark.parametrize("first", range(0, 36, 12))
 def test_every_strategy(strategy, first):
     for seed in range(first, first + 12):
@@ -65,7 +65,7 @@ def never_beats(found, best, given, seed):
             ), seed
 
 
-@pytest.mark.parametrize("strategy", SEARCHES)
+@pytest.mark.parametrize("strategy", COSTS)
 @pytest.mark.parametrize("n", [20, 35])
 def test_many_streams(strategy, n):
     given = given_by(n, n)
@@ -77,7 +77,7 @@ def test_many_streams(strategy, n):
     ))  # fmt: skip
 
 
-@pytest.mark.parametrize("strategy", SEARCHES)
+@pytest.mark.parametrize("strategy", COSTS)
 def test_time_is_over_at_once(strategy):
     """There is a plan nevertheless."""
     found = search(strategy, given_by(1, 6).memo(expired=lambda: True))
@@ -98,10 +98,10 @@ def test_the_memo_prices_as_the_cost_model_does(seed):
 
 def test_all_are_run_side_by_side():
     found = search_all(given_by(3, 5).memo)
-    assert [one.strategy for one in found] == list(SEARCHES)
+    assert [one.strategy for one in found] == list(COSTS)
 
 
-@pytest.mark.parametrize("strategy", SEARCHES)
+@pytest.mark.parametrize("strategy", COSTS)
 def test_golden(strategy):
     """Changed on purpose?  `make plans` writes it again."""
     assert render(strategy) == file(strategy).read_text()

@@ -1,0 +1,110 @@
+"""How many combinations of tuples are within their windows, some streams being seen further.
+
+The volume of `t_i - t_j <= D_ij, 0 <= t_i <= h_i`, `h_i` being how far stream i has been seen:
+exact without windows, for two streams and for CQL's ranges; sampled otherwise, as in `window.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from optimizer.cost.rate.servers import Floats
+from optimizer.window import MICROSECONDS, Bounds
+
+SAMPLES = 512
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
+
+Seen = Mapping[str, Floats]
+"""Seconds of each stream's arrivals that have been seen, at each of some times."""
+
+
+def volume(seen: Seen, bounds: Bounds | None) -> Floats:
+    """The combinations, each stream having one tuple a second."""
+    names = sorted(seen)
+    horizons = [seen[name] for name in names]
+    if bounds is None or len(names) == 1:
+        return np.asarray(np.prod(horizons, axis=0))
+    ahead = [
+        [0.0 if i == j else bounds[i, j] / MICROSECONDS for j in names] for i in names
+    ]  # seconds that one may be newer than the other
+    if len(names) == 2:
+        return _pair(horizons[0], horizons[1], ahead[0][1], ahead[1][0])
+    windows = [_window(ahead, s) for s in range(len(names))]
+    if all(window is not None and window > 0 for window in windows):
+        return _ranges(horizons, [window or 0.0 for window in windows])
+    return _sampled(horizons, ahead)
+
+
+def _window(ahead: Sequence[Sequence[float]], stream: int) -> float | None:
+    found = {row[stream] for i, row in enumerate(ahead) if i != stream}
+    return found.pop() if len(found) == 1 else None
+
+
+def _pair(one: Floats, other: Floats, newer: float, older: float) -> Floats:
+    """The part of a rectangle between two lines of slope one."""
+    below = _above(one, other, -newer)
+    return np.maximum(below - _above(one, other, older), 0.0)
+
+
+def _above(one: Floats, other: Floats, offset: float) -> Floats:
+    """The part of the rectangle where the other is newer by more than the offset."""
+    corners = (other - offset, other - offset - one, -offset + 0 * one, -offset - one)
+    first, second, third, fourth = (np.maximum(corner, 0.0) ** 2 / 2 for corner in corners)
+    return first - second - third + fourth
+
+
+def _ranges(horizons: Sequence[Floats], windows: Sequence[float]) -> Floats:
+    """CQL: the sum over which tuple is the newest, the others being within their windows."""
+    cuts = np.sort(
+        np.stack([*horizons, *(h * 0 + w for w in windows for h in horizons[:1])]
+                 + [h + w for h, w in zip(horizons, windows, strict=True)]), axis=0
+    )  # fmt: skip
+    nodes, weights = np.polynomial.legendre.leggauss(len(horizons) // 2 + 1)
+    total = np.zeros_like(horizons[0])
+    edges = [np.zeros_like(total), *cuts]
+    for low, high in pairwise(edges):
+        half = (high - low) / 2
+        for node, weight in zip(nodes, weights, strict=True):
+            total += half * weight * _newest(low + half * (1 + node), horizons, windows)
+    return total
+
+
+def _newest(at: Floats, horizons: Sequence[Floats], windows: Sequence[float]) -> Floats:
+    """Combinations whose newest tuple is of that time, a second of it."""
+    lengths = [
+        np.maximum(np.minimum(at, h) - np.maximum(at - w, 0.0), 0.0)
+        for h, w in zip(horizons, windows, strict=True)
+    ]
+    total = np.zeros_like(at)
+    for newest, horizon in enumerate(horizons):
+        others = [length for s, length in enumerate(lengths) if s != newest]
+        total += np.where(at <= horizon, np.prod(others, axis=0), 0.0)
+    return total
+
+
+def _sampled(horizons: Sequence[Floats], ahead: Sequence[Sequence[float]]) -> Floats:
+    """One stream after the other, each within what those placed before leave it."""
+    steps = [_radical_inverse(prime) for prime in PRIMES[: len(horizons)]]
+    placed: list[tuple[int, Floats]] = []
+    weight = np.ones((SAMPLES, 1))
+    for point, horizon in enumerate(horizons):
+        low, high = np.zeros((SAMPLES, 1)), horizon[None, :] + np.zeros((SAMPLES, 1))
+        for other, at in placed:
+            low = np.maximum(low, at - ahead[other][point])
+            high = np.minimum(high, at + ahead[point][other])
+        width = np.maximum(high - low, 0.0)
+        weight = weight * width
+        placed.append((point, low + width * steps[point][:, None]))
+    found: Floats = weight.mean(axis=0)
+    return found
+
+
+def _radical_inverse(base: int) -> Floats:
+    numbers = np.arange(1, SAMPLES + 1)
+    result, digit = np.zeros(SAMPLES), 1.0
+    while numbers.any():
+        digit /= base
+        result += numbers % base * digit
+        numbers = numbers // base
+    return result
