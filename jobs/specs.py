@@ -126,6 +126,13 @@ def _plan(text: str) -> str:
         raise expected(f"a plan such as ((f b) c); {error}") from None
 
 
+def _auto(value: Any) -> Any:
+    try:
+        return None if value is None or value == "auto" else _positive_duration(_duration(value))
+    except PydanticCustomError:
+        raise expected("auto, or a length of time above zero such as 1 hour") from None
+
+
 _WORDS = PlainSerializer(lambda value: None if value is None else f"{value // MICROSECOND} us")
 
 JobName = Annotated[str, AfterValidator(_job_name)]
@@ -142,6 +149,13 @@ Options = Mapping[str, Option]
 # --- streams -------------------------------------------------------------------------------------
 
 
+class Layout(Model):
+    """How the states of a job lie on the disk."""
+
+    width: Annotated[timedelta | None, BeforeValidator(_auto), _WORDS] = None
+    """The least range of event time that a partition of a state holds, if not as it thinks best."""
+
+
 class _Stream(Model):
     """What every stream has, wherever its tuples come from."""
 
@@ -153,6 +167,7 @@ class _Stream(Model):
     idle_after: Annotated[timedelta | None, BeforeValidator(_never), _WORDS] = None
     ahead: Duration = timedelta(hours=1)
     """How far in the future an event time may lie before its tuple is rejected."""
+    layout: Layout = Layout()
     options: Options = Field(default={})
 
     @model_validator(mode="after")
@@ -283,6 +298,7 @@ class Job(Model):
     engine: Literal["spark", "spark-duckdb", "duckdb"] = "spark-duckdb"
     storage: Location
     durable: Annotated[bool, Field(strict=True)] = True
+    layout: Layout = Layout()
     """Whether what a batch has written survives a power cut, as it survives any other crash."""
     trigger: PositiveDuration = timedelta(seconds=10)
     streams: Annotated[Mapping[StreamName, StreamSpec], Field(min_length=1)] = Field(
@@ -328,9 +344,12 @@ class Job(Model):
     @property
     def definition(self) -> dict[str, Any]:
         """What decides about results, as it can be kept: the streams and the queries."""
-        return self.model_dump(
+        dumped = self.model_dump(
             mode="json", by_alias=True, include={"streams", "queries", "trigger"}
         )
+        for stream in dumped["streams"].values():
+            del stream["layout"]
+        return dumped
 
     def defined(self, by: Mapping[str, Any]) -> "Job":
         """The same job with the streams and the queries of a definition that was kept."""

@@ -46,6 +46,7 @@ from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine, EngineError, result_table
 from jobs.engine.microbatch import Job as EngineJob
 from jobs.engine.origin import begun
+from jobs.engine.partitions import Widths
 from jobs.engine.progress import Progress
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.surroundings import Surroundings
@@ -167,7 +168,13 @@ def engine_job(job: Job) -> EngineJob:
         )
         for name, spec in job.streams.items()
     }
-    return EngineJob(job.job, ingests, {name: job.plan(name) for name in job.queries})
+    return EngineJob(job.job, ingests, {name: job.plan(name) for name in job.queries}, widths(job))
+
+
+def widths(job: Job) -> Widths:
+    """How much event time the partitions of states hold, where the job says so."""
+    asked = {name: spec.layout.width or job.layout.width for name, spec in job.streams.items()}
+    return Widths({name: width // MICROSECOND for name, width in asked.items() if width})
 
 
 def streams(job: Job) -> list[Inlet]:

@@ -5,21 +5,52 @@ whoever comes after a crash finds how far it got.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from jobs.engine.executors import Executor
 from jobs.engine.ingest import ALWAYS
-from jobs.engine.lower import width
 from jobs.engine.migration import Migration, coming
 from jobs.engine.pace import Pace
+from jobs.engine.partitions import Partitioning, Widths
 from jobs.engine.rebuild import Slice, statement
 from jobs.engine.states import States, table_of
 from jobs.engine.store import Store
-from optimizer.identity import identity
+from optimizer.identity import identity, retention
 from optimizer.migration.matching import recipe
 from optimizer.migration.steps import CutOver, Fill
 from optimizer.plan import Plan
+
+_SLICES = 64
+"""Into how many a source is cut, about."""
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Rows whose oldest event times, in microseconds, lie in `[begin, end)`."""
+
+    begin: int
+    end: int
+    rows: int
+
+    def share(self, begin: int, end: int) -> float:
+        """About how many of them lie in another range."""
+        common = min(end, self.end) - max(begin, self.begin)
+        return self.rows * max(0, common) / (self.end - self.begin)
+
+    def ends(self, rows: float) -> Iterator[int]:
+        """Where parts end that have about so many rows each."""
+        parts = min(max(1, round(self.rows / rows)), self.end - self.begin)
+        for part in range(1, parts + 1):
+            yield self.begin + (self.end - self.begin) * part // parts
+
+
+def _ends(spans: Sequence[_Span]) -> Iterator[int]:
+    """Where slices end."""
+    rows = sum(span.rows for span in spans) / _SLICES
+    for span in spans:
+        yield from span.ends(max(1, rows))
 
 
 @dataclass
@@ -29,7 +60,7 @@ class Filler:
     store: Store
     executor: Executor
     states: States
-    bucket: int
+    widths: Widths
     pace: Pace
     timer: Callable[[], float]
 
@@ -62,26 +93,39 @@ class Filler:
 
     def lacks(self, m: Migration) -> bool:
         """Whether a slice is missing that still has rows: nobody needs what is purged."""
-        return any(self._rows(m)[self.filled(m) :])
+        cutoff = self.states.cutoff(_fill(m).sources[m.source])
+        return any(end > cutoff for end in (m.slices or ())[self.filled(m) :])
 
     def filled(self, m: Migration) -> int:
         """How many slices are part of the state."""
         return self.store.last_batch(table_of(_fill(m).state), _writer(m)) + 1
 
     def _sliced(self, m: Migration, plans: Mapping[str, Plan]) -> Migration:
-        """Cut the largest source at the ends of its partitions."""
+        """Cut the largest source into ranges of time that have about as many rows each."""
         made = recipe(plans[m.request.query], coming(m.request, plans), _fill(m))
         keys = [identity(source).key for source in made.sources]
         source = max(range(len(keys)), key=lambda at: self.states.rows(keys[at]))
-        ends = {file.until for file in self.states.files.get(keys[source], ())}
-        return replace(m, source=source, slices=tuple(sorted(e for e in ends if e is not None)))
+        return replace(m, source=source, slices=tuple(_ends(list(self._spans(keys[source])))))
+
+    def _spans(self, key: str) -> Iterator[_Span]:
+        """The ranges of time in which the rows of a state lie, as far as its files tell."""
+        rows: Counter[int] = Counter()
+        for file in self.states.files.get(key, ()):
+            rows[file.until or 0] += file.rows
+        ends = sorted(rows)
+        begin = max(self.states.cutoff(key), 2 * ends[0] - ends[-1] - 1) if ends else 0
+        for end in ends:
+            yield _Span(begin, end, rows[end])
+            begin = end
 
     def _rows(self, m: Migration) -> list[int]:
-        """About how many rows of the source each slice has; what is purged has none."""
-        rows: Counter[int | None] = Counter()
-        for file in self.states.files.get(_fill(m).sources[m.source], ()):
-            rows[file.until] += file.rows
-        return [rows[end] for end in m.slices or ()]
+        """About how many rows of the source each slice has; none only if it is purged."""
+        source = _fill(m).sources[m.source]
+        spans, cutoff = list(self._spans(source)), self.states.cutoff(source)
+        return [
+            max(1, round(sum(s.share(begin, end) for s in spans))) if end > cutoff else 0
+            for begin, end in pairwise((ALWAYS, *(m.slices or ())))
+        ]
 
     def _fill_slices(self, m: Migration, plans: Mapping[str, Plan], at: int, until: int) -> float:
         """Those from one up to another, as one that has the number of its last."""
@@ -98,13 +142,13 @@ class Filler:
         """Fill a slice; how many seconds of that its table has taken, if it is a new one."""
         fill, new = _fill(m), coming(m.request, plans)
         how = recipe(plans[m.request.query], new, fill)
-        bucket = width(new.query, how.target, self.bucket)
+        by = Partitioning(self.widths.of(how.target, retention(new.query, how.target)))
         relation = f"fill_{fill.state}"
         self.states.step(f"fill:{fill.state}")
-        self.executor.run(relation, statement(how, m.boundary, bucket, only))
+        self.executor.run(relation, statement(how, m.boundary, only))
         made = self._make_table(fill.state, relation, m.boundary + 1)
         table = table_of(fill.state)
-        files = self.executor.write(relation, self.store, table, m.boundary)()
+        files = self.executor.write(relation, self.store, table, m.boundary, by)()
         self.store.commit(table, files, at, writer=_writer(m))
         self.states.add(fill.state, relation, files, m.boundary)
         self.executor.release()

@@ -27,7 +27,6 @@ from jobs.engine.statements import (
 )
 from optimizer.identity import identity, retention
 from optimizer.plan import Emit, GroupBy, Join, Node, Plan, walk
-from optimizer.query import Query
 
 
 @dataclass(frozen=True)
@@ -111,17 +110,14 @@ class Change:
 _NONE: Mapping[str, Change] = MappingProxyType({})
 
 
-def lower(plans: Mapping[str, Plan], bucket: int, changes: Mapping[str, Change] = _NONE) -> Program:
-    """The program of a job's queries; what two of them both need is computed and kept once.
-
-    `bucket` is the least width, in microseconds, of the event-time partitions of the states.
-    """
-    found = [o for plan in plans.values() for o in _inputs(plan, bucket)]
+def lower(plans: Mapping[str, Plan], changes: Mapping[str, Change] = _NONE) -> Program:
+    """The program of a job's queries; what two of them both need is computed and kept once."""
+    found = [o for plan in plans.values() for o in _inputs(plan)]
     for change in changes.values():
         wanted = change.tracked | {o.key for o in found}
-        found += [o for o in _inputs(change.plan, bucket, change.younger) if o.key in wanted]
+        found += [o for o in _inputs(change.plan, change.younger) if o.key in wanted]
     for name, plan in plans.items():
-        found += _groups(plan, bucket, changes.get(name))
+        found += _groups(plan, changes.get(name))
     operators: dict[str, Operator] = {}
     for operator in found:
         known = operators.get(operator.key, operator)
@@ -130,17 +126,16 @@ def lower(plans: Mapping[str, Plan], bucket: int, changes: Mapping[str, Change] 
     return Program(
         tuple(operators.values()),
         tuple(_output(name, plan, changes.get(name)) for name, plan in plans.items()),
-        tuple(_proof(name, change, bucket) for name, change in changes.items() if change.shown),
+        tuple(_proof(name, change) for name, change in changes.items() if change.shown),
     )
 
 
-def _inputs(plan: Plan, bucket: int, split: Split | None = None) -> Iterator[Operator]:
+def _inputs(plan: Plan, split: Split | None = None) -> Iterator[Operator]:
     """The inputs of a plan's joins, each after what it is made of."""
     for node in walk(plan.root):
         for part in node.parts if isinstance(node, Join) else ():
             names = identity(part)
-            wide = width(plan.query, part, bucket)
-            statement = with_until(rows(part, split), least(times(part)), wide)
+            statement = with_until(rows(part, split), least(times(part)))
             yield Operator(
                 names.key,
                 part,
@@ -151,37 +146,22 @@ def _inputs(plan: Plan, bucket: int, split: Split | None = None) -> Iterator[Ope
             )
 
 
-PARTS = 10
-"""Partitions of a state of joined tuples, about."""
-
-
-def width(query: Query, part: Node, bucket: int) -> int:
-    """How much event time a partition of a state holds: a bucket, or several.
-
-    A batch's tuples of one stream lie in a bucket or two.  Joined ones are spread over the whole
-    window, and each partition of theirs is another file in every batch.
-    """
-    if len(part.aliases) == 1:
-        return bucket
-    return max(bucket, retention(query, part) // PARTS // bucket * bucket)
-
-
-def _groups(plan: Plan, bucket: int, change: Change | None) -> Iterator[Operator]:
+def _groups(plan: Plan, change: Change | None) -> Iterator[Operator]:
     node = grouped(plan)
     if node is None:
         return
     names = identity(node)
-    made = _panes(node, bucket)
+    made = _panes(node)
     if change is not None and change.since is not None and (coming := grouped(change.plan)):
         older, younger = change.older, change.younger
-        made = f"{_panes(node, bucket, older)} UNION ALL {_panes(coming, bucket, younger)}"
+        made = f"{_panes(node, older)} UNION ALL {_panes(coming, younger)}"
     wait = retention(plan.query, node)
     yield Operator(names.key, node, parse(made), names.content, kept=True, retention=wait)
 
 
-def _panes(node: GroupBy, bucket: int, split: Split | None = None) -> str:
+def _panes(node: GroupBy, split: Split | None = None) -> str:
     end = f"{quote(SLOT)} + {node.grouping.size}"
-    return with_until(partials(node, split), end, bucket)
+    return with_until(partials(node, split), end)
 
 
 def _output(name: str, plan: Plan, change: Change | None) -> Output:
@@ -195,11 +175,11 @@ def _output(name: str, plan: Plan, change: Change | None) -> Output:
     return Output(name, parse(both))
 
 
-def _proof(name: str, change: Change, bucket: int) -> Proof:
+def _proof(name: str, change: Change) -> Proof:
     node = grouped(change.plan)
     if node is None:
         return Proof(name, parse(_results(change.plan)), f"out_{name}")
-    return Proof(name, parse(_panes(node, bucket)), f"new_{identity(node).key}")
+    return Proof(name, parse(_panes(node)), f"new_{identity(node).key}")
 
 
 def _results(plan: Plan, split: Split | None = None) -> str:

@@ -24,6 +24,7 @@ from jobs.engine.inventory import check, check_sink
 from jobs.engine.lower import Operator, Output, Program, Proof, lower
 from jobs.engine.migration import Migration
 from jobs.engine.migrator import Migrator
+from jobs.engine.partitions import SMALL, Partitioning, Widths
 from jobs.engine.progress import (
     DECISIONS,
     PROGRESS,
@@ -43,7 +44,6 @@ from jobs.engine.states import States, table_of
 from jobs.engine.store import BATCH, File, Store
 from optimizer.plan import Plan, from_json, to_json
 from optimizer.query import Query
-from optimizer.window import MICROSECONDS
 
 
 class EngineError(RuntimeError):
@@ -57,8 +57,8 @@ class Job:
     name: str
     streams: Mapping[str, Ingest]
     plans: Mapping[str, Plan]
-    bucket: int = 10 * MICROSECONDS
-    """The least width, in microseconds, of the event-time partitions of the states."""
+    widths: Widths = field(default_factory=Widths)
+    """How much event time a partition of a state holds."""
 
 
 @dataclass
@@ -75,6 +75,8 @@ class _Batch:
     begun: list[Callable[[], object]] = field(default_factory=list)
     put_off: list[Callable[[], None]] = field(default_factory=list)
     """Commits that go on beside the statements, and those that begin in the end."""
+    useless: dict[str, list[File]] = field(default_factory=dict)
+    """What has been written of a table that is overdue with this batch."""
     changed: set[str] = field(default_factory=set)
     """The tables that have another version since, or that an interrupted run may have changed."""
     rows: dict[str, int] = field(default_factory=dict)
@@ -90,6 +92,12 @@ class _Write:
     relation: str
     table: str
     files: Callable[[], list[File]] | None
+    by: Partitioning | None = None
+
+    def overdue(self, file: File) -> bool:
+        """Whether nobody will need a file of it."""
+        cutoff = self.by.cutoff if self.by else None
+        return cutoff is not None and file.until is not None and file.until <= cutoff
 
 
 class Engine:
@@ -115,7 +123,7 @@ class Engine:
         self.progress = last(store)
         self.states = States(store, executor, step)
         self._migrator = Migrator(
-            store, executor, self.states, job.bucket, clock, hook, timer, interval
+            store, executor, self.states, job.widths, clock, hook, timer, interval
         )
         self._partial: Mapping[str, tuple[str, int]] = {}
         self._clock = clock
@@ -169,9 +177,17 @@ class Engine:
         self._migrator.work(self.progress, self.plans, self._timer() - began)
         return self.progress
 
-    def compact(self, most: int = 1) -> bool:
-        """Merge the files of a state that has more than so many in a partition, if there is one."""
-        return any(self.states.compact(key, most) for key in self.states.files)
+    def compact(self, most: int = 1, *, closed: bool = True, small: int = SMALL) -> bool:
+        """Merge the files of a state that has more than so many alike, if there is one.
+
+        `closed`: of partitions that get no more rows, all that are small.
+        """
+        until = self.progress.watermark if closed else None
+        return any(
+            self.states.compact(operator.key, self._width(operator), most, until, small)
+            for operator in self._kept
+            if operator.key in self.states.files
+        )
 
     def close(self) -> None:
         """Give back threads and memory."""
@@ -217,7 +233,7 @@ class Engine:
             return
         begins = self._lowered is None
         self._lowered, self._untidy = wanted, True
-        self.program = lower(self.plans, self.job.bucket, self._migrator.changes(self.plans))
+        self.program = lower(self.plans, self._migrator.changes(self.plans))
         if begins:
             check(self.store, self.progress, self._tables)
         for operator in self._kept:
@@ -253,7 +269,15 @@ class Engine:
             if operator.kept:
                 if operator.key not in self.states.files:
                     self.states.create(operator.key, operator.relation, batch.number)
-                self._write(batch, operator.relation, table_of(operator.key))
+                by = self._partitioning(batch, operator)
+                self._write(batch, operator.relation, table_of(operator.key), by)
+
+    def _partitioning(self, batch: _Batch, operator: Operator) -> Partitioning:
+        overdue = None if batch.watermark is None else batch.watermark - operator.retention
+        return Partitioning(self._width(operator), overdue)
+
+    def _width(self, operator: Operator) -> int:
+        return self.job.widths.of(operator.node, operator.retention)
 
     def _emit(self, batch: _Batch, output: Output) -> int | None:
         relation = output.relation
@@ -273,7 +297,15 @@ class Engine:
         done = self.progress.emitted.get(output.query, ALWAYS)
         return done if batch.watermark is None else max(done, batch.watermark - output.horizon)
 
-    def _write(self, batch: _Batch, relation: str, table: str, *, mark: bool = True) -> None:
+    def _write(
+        self,
+        batch: _Batch,
+        relation: str,
+        table: str,
+        by: Partitioning | None = None,
+        *,
+        mark: bool = True,
+    ) -> None:
         """Begin to write a relation, unless an interrupted run of this batch has committed it.
 
         `mark` has each row say which batch wrote it.
@@ -286,8 +318,8 @@ class Engine:
         self._sinks.add(table)
         if batch.fresh or store.last_batch(table) < batch.number:
             self._step(f"write:{table}")
-            files = self.executor.write(relation, store, table, batch.number if mark else None)
-        commit = partial(self._commit, batch, _Write(relation, table, files))
+            files = self.executor.write(relation, store, table, batch.number if mark else None, by)
+        commit = partial(self._commit, batch, _Write(relation, table, files, by))
         if files is not None and self.executor.writes_at_once:
             batch.begun.append(self._begin(commit))
         else:
@@ -324,7 +356,9 @@ class Engine:
 
     def _commit(self, batch: _Batch, write: _Write) -> None:
         """Bring what has been written into its table."""
-        files, gone = (write.files(), self.states.overdue(write.table)) if write.files else ([], [])
+        made, gone = (write.files(), self.states.overdue(write.table)) if write.files else ([], [])
+        files = [file for file in made if not write.overdue(file)]
+        batch.useless[write.table] = [f for f in made if f.path and write.overdue(f)]
         if files or gone:
             self._step(f"commit:{write.table}")
             self.store.commit(write.table, files, batch.number, gone=gone)
@@ -333,7 +367,7 @@ class Engine:
             batch.changed.add(write.table)
         batch.written[write.table] = files
         batch.rows[write.table] = (
-            sum(file.rows for file in files) if write.files else self.executor.count(write.relation)
+            sum(file.rows for file in made) if write.files else self.executor.count(write.relation)
         )
 
     def _done(self, batch: _Batch, emitted: Mapping[str, int | None], wrong: str) -> Progress:
@@ -385,12 +419,14 @@ class Engine:
             files = batch.written[table_of(operator.key)]
             self.states.add(operator.key, operator.relation, files, batch.number)
         self.executor.release()
-        self._purge(batch.watermark, again=not batch.fresh)
+        self._purge(batch.watermark)
+        for table, files in batch.useless.items():
+            self.store.discard(table, files)
 
-    def _purge(self, watermark: int | None, *, again: bool = False) -> None:
+    def _purge(self, watermark: int | None) -> None:
         for operator in self._kept:
             if watermark is not None and operator.key in self.states.files:
-                self.states.purge(operator.key, watermark - operator.retention, again=again)
+                self.states.purge(operator.key, watermark - operator.retention)
 
     @property
     def _tables(self) -> list[str]:

@@ -19,6 +19,7 @@ from jobs.engine.ingest import ALWAYS
 from jobs.engine.lower import Change
 from jobs.engine.migration import Migration, coming
 from jobs.engine.pace import Pace
+from jobs.engine.partitions import Widths
 from jobs.engine.progress import DECISIONS, Progress
 from jobs.engine.requests import (
     ABORT,
@@ -99,7 +100,7 @@ class Migrator:
     store: Store
     executor: Executor
     states: States
-    bucket: int
+    widths: Widths
     clock: Callable[[], int]
     hook: Callable[[str, Mapping[str, str]], None] = run_hook
     timer: Callable[[], float] = perf_counter
@@ -120,7 +121,7 @@ class Migrator:
     def __post_init__(self) -> None:
         self._pace = Pace(self.interval)
         self._filler = Filler(
-            self.store, self.executor, self.states, self.bucket, self._pace, self.timer
+            self.store, self.executor, self.states, self.widths, self._pace, self.timer
         )
 
     def turn(

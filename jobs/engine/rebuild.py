@@ -41,14 +41,14 @@ class Slice:
     end: int
 
 
-def statement(recipe: Recipe, boundary: int, bucket: int, only: Slice | None = None) -> exp.Query:
+def statement(recipe: Recipe, boundary: int, only: Slice | None = None) -> exp.Query:
     """The rows of a state as of a boundary, or those that a slice of a source contributes."""
     known = [
         _known(source, boundary, only if only and only.source == at else None)
         for at, source in enumerate(recipe.sources)
     ]
     made = _joined(recipe, known, only) if recipe.how is How.JOIN else _derived(recipe, known[0])
-    return parse(with_until(made, least(times(recipe.target)), bucket))
+    return parse(with_until(made, least(times(recipe.target))))
 
 
 def _known(source: Node, boundary: int, only: Slice | None) -> str:

@@ -78,9 +78,9 @@ def _floor(value: str, step: int) -> str:
     return f"({value}) - ((({value}) % {step}) + {step}) % {step}"
 
 
-def with_until(rows: str, time: str, bucket: int) -> str:
-    """Rows with the event-time partition to which that time belongs."""
-    return f"SELECT *, {_floor(time, bucket)} + {bucket} AS {quote(UNTIL)} FROM ({rows}) AS r"
+def with_until(rows: str, time: str) -> str:
+    """Rows with what they are younger than, of which that is the time."""
+    return f"SELECT *, {time} + 1 AS {quote(UNTIL)} FROM ({rows}) AS r"
 
 
 # --- rows ----------------------------------------------------------------------------------------

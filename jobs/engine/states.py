@@ -1,6 +1,5 @@
 """The states of a running job: their tables, their files, and the executor's readable copies."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -8,6 +7,7 @@ import pyarrow as pa
 
 from jobs.engine.executors import Executor
 from jobs.engine.ingest import ALWAYS
+from jobs.engine.partitions import mergeable
 from jobs.engine.store import BATCH, File, Store
 
 STATE = "state/"
@@ -42,38 +42,42 @@ class States:
         self.files[key].extend(files)
         self.executor.refresh(relation_of(key), self.files[key])
 
-    def purge(self, key: str, cutoff: int, *, again: bool = False) -> None:
-        """Forget the partitions that hold nothing younger than the cutoff, if there are any.
+    def purge(self, key: str, cutoff: int) -> None:
+        """Forget the rows that are no younger than the cutoff, and the files without any others.
 
-        The table has them until its next commit, so that they take none of their own.  Of a batch
-        that was done `again`, rows may have been copied whose files were forgotten before.
+        The table has these until its next commit, so that they take none of their own.
         """
         self._cutoffs[key] = max(cutoff, self._cutoffs.get(key, ALWAYS))
-        self._sort(key, [*self._overdue.get(key, ()), *self.files[key]], again=again)
+        self._sort(key, [*self._overdue.get(key, ()), *self.files[key]])
+
+    def cutoff(self, key: str) -> int:
+        """No row of a state that is needed is older."""
+        return self._cutoffs.get(key, ALWAYS)
 
     def overdue(self, table: str) -> list[File]:
         """What a table still holds though nobody needs it: whoever asks drops it."""
         return self._overdue.pop(table.removeprefix(STATE), [])
 
-    def _sort(self, key: str, files: list[File], *, again: bool = False) -> None:
+    def _sort(self, key: str, files: list[File]) -> None:
         """Into those that may still be needed and those that are overdue, the copy's rows too."""
-        cutoff = self._cutoffs.get(key, ALWAYS)
+        cutoff = self.cutoff(key)
+        self.executor.purge(relation_of(key), cutoff)
 
         def overdue(file: File) -> bool:
             return file.until is not None and file.until <= cutoff
 
-        if again or any(map(overdue, self.files[key])):
-            self.executor.purge(relation_of(key), cutoff)
         self.files[key] = [file for file in files if not overdue(file)]
         self._overdue[key] = [file for file in files if overdue(file)]
 
-    def compact(self, key: str, most: int = 1) -> bool:
-        """Merge the files of the partitions that have more than so many; whether there were any."""
-        if max(Counter(file.until for file in self.files[key]).values(), default=0) <= most:
+    def compact(self, key: str, width: int, most: int, closed: int | None, small: int) -> bool:
+        """Merge files of a partition that has more than so many alike; whether there were any."""
+        table = table_of(key)
+        chosen = mergeable(self.files[key], width, most, closed, small)
+        if not chosen:
             return False
-        self.step(f"compact:{table_of(key)}")
-        self.store.compact(table_of(key), most)
-        self._sort(key, self.store.files(table_of(key)))
+        self.step(f"compact:{table}")
+        self.store.merge(table, chosen)
+        self._sort(key, self.store.files(table))
         self.executor.refresh(relation_of(key), self.files[key])
         return True
 

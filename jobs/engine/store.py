@@ -6,7 +6,7 @@ alike without a disk.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from json import dumps
@@ -17,7 +17,6 @@ from uuid import uuid4
 from zlib import crc32
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -110,6 +109,9 @@ class Store(Protocol):
         Nothing happens if it has that batch; who else writes to it counts its own parts.
         """
 
+    def discard(self, table: str, files: Sequence[File]) -> None:
+        """Remove files that are no part of a table, and never will be."""
+
     def load(self, table: str) -> pa.Table:
         """All rows."""
 
@@ -120,10 +122,7 @@ class Store(Protocol):
         """The files that make up a table."""
 
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
-        """Put the rows of a partition's files into one; who reads the files before can go on."""
-
-    def compact(self, table: str, most: int = 1) -> None:
-        """Merge the files of each partition that has more than so many."""
+        """Put the rows of files into one; who reads the files before can go on."""
 
     def drop(self, table: str) -> None:
         """Remove a table with everything in it."""
@@ -265,6 +264,10 @@ class DeltaStore:
             _commit(delta, [_add(f) for f in files], [_remove(f) for f in gone], part)
             self._noted(table, delta.version())
 
+    def discard(self, table: str, files: Sequence[File]) -> None:
+        for file in files:
+            (self.path(table) / file.path).unlink(missing_ok=True)
+
     def load(self, table: str) -> pa.Table:
         if table.startswith(_CONTROL):
             empty = self.schema(table).empty_table()
@@ -291,15 +294,12 @@ class DeltaStore:
             .cast(schema)
             for file in files
         )
-        merged = self._write(table, schema, parts, files[0].until, name)
+        merged = self._write(table, schema, parts, _latest(files), name)
         old = [_remove(file, data_change=False) for file in files]
         delta = self.table(table)
         self._sync_files(table, [merged])
         _commit(delta, [_add(merged, data_change=False)], old)
         self._noted(table, delta.version())
-
-    def compact(self, table: str, most: int = 1) -> None:
-        _compact(self, table, most)
 
     def drop(self, table: str) -> None:
         from shutil import rmtree
@@ -376,6 +376,11 @@ def _partition(file: File) -> dict[str, str | None]:
     return {} if file.until is None else {UNTIL: str(file.until)}
 
 
+def _latest(files: Sequence[File]) -> int | None:
+    """The bound of the rows of several files."""
+    return max((file.until for file in files if file.until is not None), default=None)
+
+
 def _now() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
 
@@ -424,6 +429,7 @@ class MemoryStore:
     writer: str = WRITER
     _tables: dict[str, _MemoryTable] = field(default_factory=dict)
     _data: dict[str, pa.Table] = field(default_factory=dict)
+    _made: int = 0
 
     def create(self, table: str, schema: pa.Schema) -> None:
         self._tables.setdefault(table, _MemoryTable(schema))
@@ -460,8 +466,9 @@ class MemoryStore:
         pass
 
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
-        path = f"{table}/{name or len(self._data)}"
-        self._data[path] = rows
+        self._made += 1
+        path = f"{table}/{name or self._made}"
+        self._data[path] = rows.drop_columns([UNTIL]) if UNTIL in rows.column_names else rows
         return File(path, rows.num_rows, rows.nbytes, until)
 
     def commit(
@@ -478,6 +485,10 @@ class MemoryStore:
         kept.commit([*(file for file in kept.files if file not in gone), *files])
         kept.batches[writer or self.writer] = batch
 
+    def discard(self, table: str, files: Sequence[File]) -> None:  # noqa: ARG002
+        for file in files:
+            self._data.pop(file.path)
+
     def load(self, table: str) -> pa.Table:
         return self.read(table, self._tables[table].files)
 
@@ -489,7 +500,7 @@ class MemoryStore:
 
     @staticmethod
     def _with_until(rows: pa.Table, file: File) -> pa.Table:
-        if file.until is None or UNTIL in rows.column_names:
+        if file.until is None:
             return rows
         return rows.append_column(UNTIL, pa.array([file.until] * rows.num_rows, pa.int64()))
 
@@ -501,42 +512,11 @@ class MemoryStore:
 
     def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
         kept = self._tables[table]
-        merged = self.put(table, self.read(table, files), files[0].until, name)
+        merged = self.put(table, self.read(table, files), _latest(files), name)
         kept.commit([file for file in kept.files if file not in files] + [merged])
-
-    def compact(self, table: str, most: int = 1) -> None:
-        _compact(self, table, most)
 
     def drop(self, table: str) -> None:
         del self._tables[table]
 
     def tables(self) -> list[str]:
         return sorted(self._tables)
-
-
-def put_partitions(
-    store: Store, table: str, rows: pa.Table, each: Callable[..., Iterable[File]] = map
-) -> list[File]:
-    """Write rows to one file a partition; `each` may have several written side by side."""
-    if rows.num_rows == 0:
-        return []
-    if UNTIL not in rows.column_names:
-        return [store.put(table, rows)]
-    untils = rows.column(UNTIL)
-    found = pc.unique(untils)
-    if len(found) == 1:
-        return [store.put(table, rows, found[0].as_py())]
-
-    def put(until: pa.Scalar) -> File:
-        return store.put(table, rows.filter(pc.equal(untils, until)), until.as_py())
-
-    return list(each(put, found))
-
-
-def _compact(store: Store, table: str, most: int) -> None:
-    partitions: dict[int | None, list[File]] = {}
-    for file in store.files(table):
-        partitions.setdefault(file.until, []).append(file)
-    for files in partitions.values():
-        if len(files) > most:
-            store.merge(table, files)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from jobs.engine.microbatch import Engine
+from jobs.engine.partitions import SMALL
 from jobs.engine.progress import DECISIONS, PROGRESS
 from jobs.engine.store import File, Store
 
@@ -19,8 +20,10 @@ class Limits:
     """How many small files may lie about."""
 
     files: int = 16
-    """Of a partition of a state; as many times that as `overdue` says if there is never time."""
+    """Alike, of a partition of a state; so many times that as `overdue` says without time."""
     overdue: int = 4
+    small: int = SMALL
+    """Rows; files with fewer are merged with any others of their partition."""
     batches: int = 256
     """How often the control tables are looked at."""
     recent: int = 16
@@ -34,7 +37,9 @@ def tidy(engine: Engine, time_left: Callable[[], bool], limits: Limits | None = 
         for table in (DECISIONS, PROGRESS):
             _shorten(engine.store, table, limits)
     for _ in engine.program.operators:
-        if not engine.compact(limits.files * (1 if time_left() else limits.overdue)):
+        spare = time_left()
+        most = limits.files * (1 if spare else limits.overdue)
+        if not engine.compact(most, closed=spare, small=limits.small):
             break
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from jobs.engine.layout import JobStore
-from jobs.engine.store import put_partitions
+from jobs.engine.partitions import Partitioning, put_partitions
 
 ROWS = pa.table({"a": [1, 2], "@until": [10, 20]})
 
@@ -13,7 +13,7 @@ ROWS = pa.table({"a": [1, 2], "@until": [10, 20]})
 def test_partitions_are_found_by_the_next_process(tmp_path: Path):
     store = JobStore(tmp_path)
     store.create("state/x", ROWS.schema)
-    store.commit("state/x", put_partitions(store, "state/x", ROWS), 0)
+    store.commit("state/x", put_partitions(store, "state/x", ROWS, Partitioning(10)), 0)
 
     again = JobStore(tmp_path)
 

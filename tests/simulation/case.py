@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from jobs.engine.ingest import REASON, ROW, Ingest
 from jobs.engine.microbatch import Job
+from jobs.engine.partitions import Widths
 from jobs.engine.requests import Request
 from optimizer.query import Column, Stream
 from tests.simulation import names, plans, queries, values, wishes
@@ -55,7 +56,7 @@ class Density:
     steady: int
     """How many streams start in time for one that may start late."""
     buckets: tuple[int, ...]
-    """How wide, in units, the partitions of the states are."""
+    """How wide, in units, the partitions of states are, where the job says so."""
 
 
 SPARSE = Density(
@@ -140,7 +141,9 @@ def draw(seed: int, *, migrations: bool = False) -> Case:
     ideas: list[wishes.Idea] = []
     if sharing:
         begin, ideas = wishes.ploy(r, {name: one.query for name, one in asked.items()})
-    job = Job(f"seed{seed}", ingests, begin, bucket=r.unit * r.choice(density.buckets))
+    width = r.unit * r.choice(density.buckets)
+    given = dict.fromkeys(sorted(ingests)[::2], width)
+    job = Job(f"seed{seed}", ingests, begin, Widths(given))
     began = r.choice(DAYS)
     limits = {name: one.limits for name, one in asked.items()}
     batches = _batches(r, job, began, density)

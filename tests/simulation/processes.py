@@ -1,13 +1,15 @@
 """The processes of a case, one after another, and all that befalls them and their tables."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from random import Random
 from typing import ClassVar
 
 import pyarrow as pa
 
 from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.microbatch import Engine, result_table
+from jobs.engine.microbatch import Engine, Job, result_table
+from jobs.engine.partitions import Widths
 from jobs.engine.progress import last
 from jobs.engine.requests import ask
 from jobs.engine.store import WRITER, _MemoryTable
@@ -26,8 +28,11 @@ LOOK = 1000
 """How much time passes between two looks at the clock, as the watch by which states are rebuilt
 has it."""
 
-LIMITS = Limits(files=2, batches=2, recent=1)
+LIMITS = Limits(files=2, small=3, batches=2, recent=1)
 """Even a short run has files to merge."""
+
+WIDTHS = (1, 1, 4)
+"""How many times as wide the partitions of states are that a process makes."""
 
 POWER_CUTS = 0.5
 """How often the machine is gone, and not the process alone."""
@@ -59,6 +64,7 @@ class Simulation:
         self._pace = case.pace
         self._interval = case.interval / UNIT
         self._chance = Random(case.seed)
+        self._layouts = Random(f"layouts of {case.seed}")
         self._past: list[Mapping[str, _MemoryTable]] = []
         self._inputs: Mapping[str, pa.Table] = {}
         if case.history:
@@ -117,7 +123,7 @@ class Simulation:
             executor = _Executor.empty()
             try:
                 self.engine = Engine(
-                    self._job,
+                    self._with_other_widths(),
                     self.store,
                     executor,
                     self._clock,
@@ -130,6 +136,12 @@ class Simulation:
                 executor.close()
                 raise
         return self.engine
+
+    def _with_other_widths(self) -> Job:
+        """The job as somebody may have edited it: how its states are laid out is no matter."""
+        times = self._layouts.choice(WIDTHS)
+        given = {name: width * times for name, width in self._job.widths.given.items()}
+        return replace(self._job, widths=Widths(given))
 
     # --- what others do --------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ def _lines(case: Case, outcome: Outcome) -> Iterator[str]:
     for name, plan in case.job.plans.items():
         yield f"  query {name}: {oracle.sql(plan.query, case.limits[name], None)}"
         yield f"  plan of {name}: {plan}{_orders(plan)}"
-    yield f"  states in buckets of {case.job.bucket} us; the clock begins at {case.began}"
+    yield f"  partitions in us: {dict(case.job.widths.given)}; the clock begins at {case.began}"
     for name, ingest in case.job.streams.items():
         yield f"  stream {name}: {_stream(ingest)}"
     for number, batch in enumerate(case.batches):

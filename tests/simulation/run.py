@@ -209,7 +209,7 @@ def _younger(rows: Mapping[tuple[Any, ...], int], times: Sequence[int], since: i
 def _overdue(
     case: Case, store: FaultyStore, watermarks: Sequence[int | None]
 ) -> Iterator[Difference]:
-    """Rows that the last batch could not need any more, and that yet have outlived their partition.
+    """Files whose rows the last batch could not need any more, or that may go before their rows.
 
     They are dropped with that batch's commit, unless they were filled just before.
     """
@@ -217,13 +217,13 @@ def _overdue(
         return
     for table, (node, keep) in _kept(case, store).items():
         needed_from = _needed_from(node)
-        for row in oracle.in_micros(store.load(table)).to_pylist() if store.exists(table) else ():
-            if any((table, row[UNTIL]) in filled for filled in store.filled):
-                continue
-            time = needed_from(row)
-            if time + keep + max(case.job.bucket, keep // 10) <= watermark:
-                yield Difference(f"{table} still has {row}, {keep} past {time}: {watermark}")
-                break
+        for file in store.files(table) if store.exists(table) else ():
+            until, filled = file.until or 0, any((table, file.until) in f for f in store.filled)
+            if until + keep <= watermark and not filled:
+                yield Difference(f"{table} still has {file}, {keep} past: {watermark}")
+            for row in oracle.in_micros(store.read(table, [file])).to_pylist():
+                if needed_from(row) >= until:
+                    yield Difference(f"{table} gives up {file} with {row}, which is younger")
 
 
 def _kept(case: Case, store: FaultyStore) -> dict[str, tuple[Node, int]]:
@@ -285,17 +285,24 @@ def _tables(case: Case, simulation: Simulation) -> Iterator[Difference]:
 
 
 def _copies(simulation: Simulation) -> Iterator[Difference]:
-    """The executor's copy of each state is what its files hold, but for those that are overdue."""
+    """The executor's copy of each state is what its files hold, but for rows that are overdue."""
     engine = simulation.engine
     if engine is None:
         return
     for operator in engine.program.operators:
         if operator.kept:
-            stored = simulation.store.read(
-                table_of(operator.key), engine.states.files[operator.key]
-            )
-            names = [name for name in stored.column_names if name != BATCH]
-            copy = oracle.bag(engine.executor.rows(relation_of(operator.key)), names)
-            yield from _compared(
-                f"the copy of {relation_of(operator.key)}", copy, oracle.bag(stored, names)
-            )
+            key, cutoff = operator.key, engine.states.cutoff(operator.key)
+            stored = simulation.store.read(table_of(key), engine.states.files[key])
+            copied = engine.executor.rows(relation_of(key))
+            names = [name for name in stored.column_names if name not in (BATCH, UNTIL)]
+            needed = [_needed(rows, names, operator.node, cutoff) for rows in (copied, stored)]
+            yield from _compared(f"the copy of {relation_of(key)}", *needed)
+            if more := oracle.bag(copied, names) - oracle.bag(stored, names):
+                yield Difference(f"the copy of {relation_of(key)} alone has {more}")
+
+
+def _needed(rows: pa.Table, names: Sequence[str], node: Node, cutoff: int) -> Bag:
+    """The rows that are not overdue."""
+    needed_from = _needed_from(node)
+    alive = [needed_from(row) >= cutoff for row in oracle.in_micros(rows).to_pylist()]
+    return oracle.bag(rows.filter(pa.array(alive, pa.bool_())), names)

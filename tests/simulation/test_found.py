@@ -42,7 +42,7 @@ def test_a_shared_state_is_computed_from_what_is_there():
         "wide": build(joined("abcd", edges, wide), parse("(((a b) c) d)")),
     }
     computed: set[str] = set()
-    for operator in lower(plans, SECOND).operators:
+    for operator in lower(plans).operators:
         read = {table.name for table in operator.statement.find_all(exp.Table)}
         assert {name for name in read if name.startswith("new_")} <= computed
         computed.add(operator.relation)
@@ -205,7 +205,7 @@ def _engine(store, query=None, plans=None, **options):
     plans = plans or {"q": plan}
     streams = {s.name: Ingest(s) for one in plans.values() for s in one.query.streams.values()}
     clock = count(100 * SECOND)
-    job = Job("j", streams, plans, bucket=SECOND)
+    job = Job("j", streams, plans)
     return Engine(job, store, DuckExecutor(), clock.__next__, **options)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
+from jobs.engine.partitions import Partitioning
 from jobs.engine.store import File, Store
 
 Parameters = Mapping[str, int]
@@ -49,10 +50,18 @@ class Executor(Protocol):
     def schema(self, relation: str) -> pa.Schema:
         """The columns of a relation, as its table should have them."""
 
-    def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
+    def write(
+        self,
+        relation: str,
+        store: Store,
+        table: str,
+        batch: int | None,
+        by: Partitioning | None = None,
+    ) -> Written:
         """Begin to write a relation to files of a table, each row with the batch if it is given.
 
-        The writing may go on while other statements run; what is returned waits for its end.
+        The writing may go on while other statements run; what is returned waits for its end.  The
+        files of what is overdue are of no use afterwards, and need not be there.
         """
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:

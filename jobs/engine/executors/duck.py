@@ -15,7 +15,8 @@ from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.filed import quoted
 from jobs.engine.executors.segments import FEW, Segments
 from jobs.engine.executors.spilled import spilled
-from jobs.engine.store import BATCH, File, Store, put_partitions
+from jobs.engine.partitions import Partitioning, put_partitions
+from jobs.engine.store import BATCH, File, Store
 from optimizer.sql.meaning import DUCKDB, meant
 
 _SETTINGS = """
@@ -88,12 +89,19 @@ class DuckExecutor:
     def schema(self, relation: str) -> pa.Schema:
         return in_utc(self._cursor().table(relation).limit(0).to_arrow_table()).schema
 
-    def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
+    def write(
+        self,
+        relation: str,
+        store: Store,
+        table: str,
+        batch: int | None,
+        by: Partitioning | None = None,
+    ) -> Written:
         """Write on another thread; its cursor comes from here, for a busy connection gives none."""
         found = self._cursor().table(relation)
         if self._pool is not None:
-            return self._pool.submit(self._write, found, store, table, batch).result
-        files = self._write(found, store, table, batch)
+            return self._pool.submit(self._write, found, store, table, batch, by).result
+        files = self._write(found, store, table, batch, by)
         return lambda: files
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
@@ -132,12 +140,18 @@ class DuckExecutor:
         self._connection.close()
 
     def _write(
-        self, relation: duckdb.DuckDBPyRelation, store: Store, table: str, batch: int | None
+        self,
+        relation: duckdb.DuckDBPyRelation,
+        store: Store,
+        table: str,
+        batch: int | None,
+        by: Partitioning | None,
     ) -> list[File]:
         rows = in_utc(relation.to_arrow_table())
         if batch is not None:
             rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))
-        return put_partitions(store, table, rows, self._files.map if self._files else map)
+        each = self._files.map if self._files else map
+        return put_partitions(store, table, rows, by, each, overdue=False)
 
     def _merge(self) -> None:
         """Some of the states whose tables are many: all at once would make one batch longer."""

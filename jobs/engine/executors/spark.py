@@ -21,9 +21,10 @@ from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.filed import Stored, location_of
+from jobs.engine.partitions import Partitioning, put_partitions
 from jobs.engine.paths import LITERAL
 from jobs.engine.statements import meaning
-from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store, put_partitions
+from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, Store
 
 _SETTINGS = {
     # A division by zero is NULL, as in the statements that DuckDB gets.
@@ -107,10 +108,17 @@ class SparkExecutor:
         fields = to_arrow_schema(self._frame(relation).schema, timezone="UTC")
         return pa.schema([pa.field(field.name, field.type) for field in fields])
 
-    def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
+    def write(
+        self,
+        relation: str,
+        store: Store,
+        table: str,
+        batch: int | None,
+        by: Partitioning | None = None,
+    ) -> Written:
         location = location_of(store, table)
         rows = self._frame(relation).coalesce(self._cores)
-        future = self._pool.submit(_write, rows, location, batch)
+        future = self._pool.submit(_write, rows, location, batch, by)
         if relation in self._computing:
             self._written[relation] = location, future
         return future.result
@@ -179,13 +187,15 @@ class SparkExecutor:
         return self._session.read.schema(schema).options(**LITERAL).parquet(*paths)
 
 
-def _write(rows: DataFrame, location: Path, batch: int | None) -> list[File]:
+def _write(
+    rows: DataFrame, location: Path, batch: int | None, by: Partitioning | None
+) -> list[File]:
     """Each task writes its rows through Arrow and says to which files.
 
     Spark's own writer makes directories and renames for a commit that the store makes anyway, and
     without Hadoop's native library starts a process for each of them.
     """
-    written = rows.mapInArrow(partial(_write_part, location, batch), _FILES)
+    written = rows.mapInArrow(partial(_write_part, location, batch, by), _FILES)
     return [File(*row) for row in written.collect()]
 
 
@@ -199,7 +209,10 @@ _MOST = 1_000_000
 
 
 def _write_part(
-    location: Path, batch: int | None, batches: Iterator[pa.RecordBatch]
+    location: Path,
+    batch: int | None,
+    by: Partitioning | None,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in a task."""
     store = DeltaStore(location.parent)
@@ -207,7 +220,7 @@ def _write_part(
         if batch is not None:
             number = pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows)
             rows = rows.append_column(BATCH, number)  # noqa: PLW2901
-        files = [asdict(file) for file in put_partitions(store, location.name, rows)]
+        files = [asdict(file) for file in put_partitions(store, location.name, rows, by)]
         yield pa.RecordBatch.from_pylist(files, _FILES_OF_A_TASK)
 
 

@@ -26,7 +26,8 @@ from sqlglot import exp
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.duck import connect, in_utc
 from jobs.engine.executors.filed import Filed, Share, Stored, location_of, quoted
-from jobs.engine.store import BATCH, DeltaStore, File, Store, put_partitions
+from jobs.engine.partitions import Partitioning, put_partitions
+from jobs.engine.store import BATCH, DeltaStore, File, Store
 from optimizer.sql.meaning import DUCKDB, meant
 
 SHARED = "@"
@@ -67,6 +68,7 @@ class _Target:
     relation: str
     location: Path
     batch: int | None
+    by: Partitioning | None
 
     @property
     def share(self) -> str:
@@ -130,8 +132,15 @@ class TasksExecutor:
                 connection.sql(f"FROM {quoted(relation)} LIMIT 0").to_arrow_table()
             ).schema
 
-    def write(self, relation: str, store: Store, table: str, batch: int | None) -> Written:
-        wanted = _Wanted(_Target(relation, location_of(store, table), batch))
+    def write(
+        self,
+        relation: str,
+        store: Store,
+        table: str,
+        batch: int | None,
+        by: Partitioning | None = None,
+    ) -> Written:
+        wanted = _Wanted(_Target(relation, location_of(store, table), batch, by))
         self._wanted[relation] = wanted
         return partial(self._written, wanted)
 
@@ -258,7 +267,7 @@ def _write(connection: duckdb.DuckDBPyConnection, target: _Target) -> list[File]
         batch = pa.repeat(pa.scalar(target.batch, pa.int64()), rows.num_rows)
         rows = rows.append_column(BATCH, batch)
     store = DeltaStore(target.location.parent)
-    return put_partitions(store, target.location.name, rows)
+    return put_partitions(store, target.location.name, rows, target.by)
 
 
 # --- statements ----------------------------------------------------------------------------------

@@ -176,7 +176,8 @@ class Case:
     files: tuple[File, ...]
     query: Query
     plan: str | None
-    bucket: int
+    width: int
+    """Of the partitions of the states of every other stream, in microseconds."""
     tasks: int
     clock: int
     name: str = "q"

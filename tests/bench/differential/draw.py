@@ -48,7 +48,7 @@ def draw(seed: int, formats: Sequence[str] = FORMATS) -> Case:
         tuple(files),
         query,
         _plan(r, query),
-        bucket=pace.unit * r.choice([1, 10, 100]),
+        width=pace.unit * r.choice([1, 10, 100]),
         tasks=r.choice([1, 2, 3]),
         clock=CLOCK,
         name=r.choice(["q", "in", "state-x", "a__b", "s", "by-gate", "late_s"]),

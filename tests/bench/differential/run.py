@@ -5,7 +5,7 @@ Which batch takes which files is written down as Spark's checkpoint would say it
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -23,6 +23,7 @@ from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.tasks import TasksExecutor
 from jobs.engine.feed import lying
 from jobs.engine.microbatch import Engine, result_table
+from jobs.engine.partitions import Widths
 from jobs.engine.progress import Around
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.store import Store
@@ -129,7 +130,8 @@ def carry_out(
         return Around(taken={one.stream.name: one.taken.position(number) for one in inlets})
 
     tables = streaming.job_store(job) if store is None else store
-    made = streaming.engine_job(job)
+    width = dict.fromkeys([stream.name for stream in case.streams][::2], case.width)
+    made = replace(streaming.engine_job(job), widths=Widths(width))
     scratch = layout.local(job.storage) / "scratch"
     with _engine(engine, case, scratch, spark) as (executor, read):
         running = Engine(made, tables, executor, lambda: case.clock, look=look)

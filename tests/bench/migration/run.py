@@ -169,7 +169,7 @@ def travel(setup: Setup, plan: Plan, wishes: Mapping[int, Wish], *, watch: bool 
         store = _Store(Path(directory))
         job = Job("bench", ingests, {"q": plan})
         runs = Engine(job, store, executor, _now, step=marks, writers=2, interval=setup.interval)
-        watcher = Migrator(store, executor, runs.states, job.bucket, _now)
+        watcher = Migrator(store, executor, runs.states, job.widths, _now)
         if watch:
             ask(store, Request("nothing", _now(), ABORT, "nothing"))
         rest, due = 0.0, perf_counter()

@@ -5,7 +5,6 @@ from pathlib import Path
 from jobs.engine.lower import lower
 from jobs.engine.statements import meaning
 from optimizer.plan import build, parse
-from optimizer.window import MICROSECONDS
 from tests.jobs.engine.cases import CASES
 
 KEPT = Path(__file__).parent / "golden"
@@ -34,7 +33,7 @@ def files() -> dict[str, str]:
 
 def _program(case: str, tree: str, dialect: str) -> str:
     query = next(one for one in CASES if one.name == case).query
-    program = lower({"q": build(query, parse(tree))}, 10 * MICROSECONDS)
+    program = lower({"q": build(query, parse(tree))})
     parts = [f"-- {case}: {tree}"]
     for one in program.operators:
         kept = f"-- {one.relation}, kept for {one.retention} us\n-- {one.content}"

@@ -136,7 +136,7 @@ def job_of(plan: Plan, how: Delivery) -> Job:
     """A job of that plan alone."""
     lateness = round(how.lateness * MICROSECONDS)
     ingests = {s.name: Ingest(s, lateness) for s in plan.query.streams.values()}
-    return Job("contract", ingests, {"q": plan}, bucket=2 * MICROSECONDS)
+    return Job("contract", ingests, {"q": plan})
 
 
 def expected(query: Query, oracle: str, store: Store, how: Delivery, times: int = 1) -> pa.Table:

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from jobs.engine.filling import Filler
+from jobs.engine.ingest import ALWAYS
 from jobs.engine.migrator import Migrator
+from jobs.engine.partitions import Widths
 from jobs.engine.store import File
 from optimizer.migration.steps import CutOver, Fill, How, Track
 
@@ -41,7 +43,7 @@ class _Migrator(Migrator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.slices = _Slices(NOTHING, NOTHING, self.states, BUCKET, self._pace, NOTHING)
+        self.slices = _Slices(NOTHING, NOTHING, self.states, Widths(), self._pace, NOTHING)
         self.slices.timer = lambda: self.slices.now
         self._filler = self.slices
 
@@ -61,8 +63,8 @@ class _Migrator(Migrator):
 
 def started() -> _Migrator:
     files = {"b": [File("", ROWS, 0, BUCKET * (at + 1)) for at in range(WHOLE)]}
-    states: Any = SimpleNamespace(files=files)
-    return _Migrator(NOTHING, NOTHING, states, BUCKET, lambda: 0)
+    states: Any = SimpleNamespace(files=files, cutoff=lambda _: ALWAYS)
+    return _Migrator(NOTHING, NOTHING, states, Widths(), lambda: 0)
 
 
 @pytest.fixture
@@ -110,11 +112,13 @@ def test_the_last_state_is_finished_in_a_share_of_its_own(migrator):
 
 
 def test_what_is_purged_is_not_filled(migrator):
-    migrator.states.files["b"] = migrator.states.files["b"][1:2]
+    migrator.states.files["b"] = migrator.states.files["b"][-2:]
+    migrator.states.cutoff = lambda _: (WHOLE - 2) * BUCKET
     migrator.begin(Track(("t",)), CutOver())
     for _ in range(3):
         migrator.work(NOTHING, {}, 1.0)
-    assert sum(migrator.done) == 2
+    assert sum(migrator.done) == WHOLE
+    assert len(migrator.done) <= 2
 
 
 def test_without_a_usual_batch_the_shortest_counts():

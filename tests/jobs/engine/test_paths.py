@@ -72,7 +72,7 @@ def test_a_storage_of_this_name(tmp_path: Path, name: str):
             rows = pa.table({"batch": [batch], "content": [f'{{"b": {batch}}}']})
             store.commit(table, [store.put(table, rows)], batch)
         assert store.load(table).num_rows == 2
-    store.compact("out/q", 1)
+    store.merge("out/q", store.files("out/q"))
     assert len(store.files("out/q")) == 1
     assert store.tables() == ["control/progress", "out/q"]
     assert sorted(found["b"] for found in status.recent(root)) == [0, 1]

@@ -9,9 +9,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, MemoryStore, Store, put_partitions
+from jobs.engine.partitions import Partitioning, put_partitions
+from jobs.engine.store import BATCH, UNTIL, DeltaStore, File, MemoryStore, Store
 
 TABLE = "state/k"
+TENS = Partitioning(10)
 SCHEMA = pa.schema(
     [("v", pa.int64()), ("word", pa.string()), (UNTIL, pa.int64()), (BATCH, pa.int64())]
 )
@@ -42,7 +44,7 @@ def rows(batch: int, *values: tuple[int, int]) -> pa.Table:
 
 
 def append(store: Store, batch: int, *values: tuple[int, int]) -> list[File]:
-    files = put_partitions(store, TABLE, rows(batch, *values))
+    files = put_partitions(store, TABLE, rows(batch, *values), TENS)
     store.commit(TABLE, files, batch)
     return files
 
@@ -96,7 +98,7 @@ def test_a_batch_is_committed_once(store):
 
 def test_what_is_not_committed_is_not_there(store):
     append(store, 0, (1, 10))
-    put_partitions(store, TABLE, rows(1, (2, 10)))
+    put_partitions(store, TABLE, rows(1, (2, 10)), TENS)
     left = again(store)
     assert values(left) == [(1, 10, 0)]
     assert len(left.files(TABLE)) == 1
@@ -106,12 +108,12 @@ def test_what_is_not_committed_is_not_there(store):
 
 
 def test_a_commit_drops_what_it_is_told_to(store):
-    append(store, 0, (1, 10), (2, 20), (3, 30), (4, -10))
+    append(store, 0, (1, 10), (3, 30), (4, -10))
     store.commit(TABLE, [], 1, gone=until(store, 20))
     assert values(again(store)) == [(3, 30, 0)]
     assert [file.until for file in store.files(TABLE)] == [30]
     assert store.last_batch(TABLE) == 1
-    new = put_partitions(store, TABLE, rows(2, (5, 40)))
+    new = put_partitions(store, TABLE, rows(2, (5, 40)), TENS)
     store.commit(TABLE, new, 2, gone=store.files(TABLE))
     assert values(store) == [(5, 40, 2)]
 
@@ -123,7 +125,7 @@ def test_a_batch_drops_once(store):
 
 
 def test_no_rows_make_no_files(store):
-    assert put_partitions(store, TABLE, rows(0)) == []
+    assert put_partitions(store, TABLE, rows(0), TENS) == []
 
 
 def test_the_newest_file_is_the_one_whose_name_sorts_last(store):
@@ -134,18 +136,22 @@ def test_the_newest_file_is_the_one_whose_name_sorts_last(store):
     assert again(store).newest("control/x").to_pylist() == [{"n": 10}]
 
 
-def test_compacting_changes_files_and_no_rows(store):
+def test_merging_changes_files_and_no_rows(store):
     for batch in range(4):
         append(store, batch, (batch, 10), (batch, 20))
-    before = values(store)
-    store.compact(TABLE)
-    assert values(again(store)) == before
+    store.merge(TABLE, [file for file in store.files(TABLE) if file.until == 10])
+    assert values(again(store)) == [(n, until, n) for n in range(4) for until in (10, 20)]
     assert store.last_batch(TABLE) == 3
-    assert sorted({file.until for file in store.files(TABLE)}) == [10, 20]
-    if isinstance(store, DeltaStore):
-        assert [file.rows for file in store.files(TABLE)] == [4, 4]
-    store.commit(TABLE, put_partitions(store, TABLE, rows(4, (9, 20))), 4, gone=until(store, 10))
+    assert sorted((f.until, f.rows) for f in store.files(TABLE)) == [(10, 4), *[(20, 1)] * 4]
+    store.commit(TABLE, append(store, 4, (9, 20)), 4, gone=until(store, 10))
+    store.commit(TABLE, [], 5, gone=until(store, 10))
     assert [v for v, _, _ in values(store)] == [0, 1, 2, 3, 9]
+
+
+def test_a_merged_file_is_as_young_as_its_youngest(store):
+    append(store, 0, (1, 10), (2, 20), (3, 30))
+    store.merge(TABLE, until(store, 20))
+    assert sorted((f.until, f.rows) for f in store.files(TABLE)) == [(20, 2), (30, 1)]
 
 
 def test_a_dropped_table_is_gone(store):
@@ -162,7 +168,7 @@ def test_delta_tables_are_for_everyone(spark: SparkSession, tmp_path: Path):
     path = str(store.path(TABLE))
     for batch in range(3):
         append(store, batch, (batch, 10 * batch), (batch, 10))
-        put_partitions(store, TABLE, rows(9, (9, 9)))
+        put_partitions(store, TABLE, rows(9, (9, 9)), TENS)
         theirs = spark.read.format("delta").load(path)
         assert sorted(map(tuple, theirs.select("v", UNTIL, BATCH).collect())) == values(store)
         seen = duckdb.from_arrow(DeltaTable(path).to_pyarrow_dataset())

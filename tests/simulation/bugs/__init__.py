@@ -9,6 +9,7 @@ STATEMENTS = "jobs/engine/statements.py"
 LOWER = "jobs/engine/lower.py"
 STATES = "jobs/engine/states.py"
 INVENTORY = "jobs/engine/inventory.py"
+PARTITIONS = "jobs/engine/partitions.py"
 STORE = "jobs/engine/store.py"
 DUCK = "jobs/engine/executors/duck.py"
 SEGMENTS = "jobs/engine/executors/segments.py"
@@ -31,7 +32,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(intake.the_newest_is_of_the_batch, INGEST),
     Bug(intake.who_is_at_the_watermark_is_late, INGEST),
     Bug(intake.who_is_just_late_is_in_time, INGEST),
-    Bug(intake.the_future_begins_a_microsecond_early, INGEST),
+    Bug(intake.the_future_begins_a_microsecond_early, INGEST, migrations=True),
     Bug(intake.the_future_is_taken_in, INGEST),
     Bug(statements.a_window_is_a_microsecond_narrow, STATEMENTS),
     Bug(statements.a_window_is_a_microsecond_wide, STATEMENTS),
@@ -54,7 +55,9 @@ BUGS: tuple[Bug, ...] = (
     Bug(statements.a_filter_is_forgotten, STATEMENTS),
     Bug(states.purged_too_early, LOWER),
     Bug(states.retention_is_a_microsecond_short, LOWER),
-    Bug(states.a_partition_ends_where_it_begins, LOWER),
+    Bug(states.rows_are_younger_than_they_say, LOWER),
+    Bug(states.a_partition_ends_where_it_begins, PARTITIONS),
+    Bug(states.what_is_just_needed_is_not_written, PARTITIONS),
     Bug(states.any_time_decides, LOWER),
     Bug(states.purged_a_microsecond_early, STATES),
     Bug(states.never_purged, STATES),
@@ -63,19 +66,19 @@ BUGS: tuple[Bug, ...] = (
     Bug(states.rows_say_a_later_batch, DUCK),
     Bug(states.tables_go_too_early, SEGMENTS),
     Bug(states.what_is_overdue_is_read, SEGMENTS),
-    Bug(states.a_merge_of_the_copy_forgets_a_table, SEGMENTS),
-    Bug(states.a_partition_is_not_written, STORE),
+    Bug(states.a_merge_of_the_copy_forgets_a_table, SEGMENTS, migrations=True),
+    Bug(states.a_partition_is_not_written, PARTITIONS),
     Bug(states.writes_are_repeated, STORE),
     Bug(states.what_is_written_is_there, STORE),
     Bug(states.what_is_dropped_stays, STORE),
     Bug(states.a_merged_file_stays, STORE),
     Bug(states.a_merge_loses_a_file, STORE),
-    Bug(states.partitions_are_merged, STORE),
+    Bug(states.a_merged_file_goes_with_its_oldest, STORE),
     Bug(states.lost_tables_are_not_noticed, INVENTORY),
     Bug(states.lost_rows_are_not_noticed, INVENTORY),
     Bug(states.an_old_storage_is_not_noticed, INVENTORY),
     Bug(states.all_writers_are_one, STORE),
-    Bug(states.progress_comes_before_its_tables, MICROBATCH),
+    Bug(states.progress_comes_before_its_tables, MICROBATCH, migrations=True),
     Bug(states.tables_come_before_their_decision, MICROBATCH),
     Bug(batches.a_replay_decides_anew, MICROBATCH),
     Bug(batches.a_replay_takes_all_for_new, MICROBATCH),

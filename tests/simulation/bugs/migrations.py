@@ -40,9 +40,7 @@ def the_old_plan_puts_out_everything(patch: pytest.MonkeyPatch) -> None:
 
     results, panes = lower._results, lower._panes
     patch.setattr(lower, "_results", lambda plan, split=None: results(plan, whole(split)))
-    patch.setattr(
-        lower, "_panes", lambda node, bucket, split=None: panes(node, bucket, whole(split))
-    )
+    patch.setattr(lower, "_panes", lambda node, split=None: panes(node, whole(split)))
 
 
 def a_replay_forgets_the_cut_over(patch: pytest.MonkeyPatch) -> None:
@@ -140,8 +138,8 @@ def a_fill_forgets_selects(patch: pytest.MonkeyPatch) -> None:
 def slices_share_their_edge(patch: pytest.MonkeyPatch) -> None:
     """What is just as old as where a slice ends is in the next one, too."""
 
-    def filled(made: Any, boundary: int, bucket: int, only: Slice | None = None) -> Any:
-        return statement(made, boundary, bucket, only and replace(only, end=only.end + 1))
+    def filled(made: Any, boundary: int, only: Slice | None = None) -> Any:
+        return statement(made, boundary, only and replace(only, end=only.end + 1))
 
     _filled_by(patch, filled)
 
@@ -149,8 +147,8 @@ def slices_share_their_edge(patch: pytest.MonkeyPatch) -> None:
 def slices_leave_a_gap(patch: pytest.MonkeyPatch) -> None:
     """What is just as old as where a slice begins is in none."""
 
-    def filled(made: Any, boundary: int, bucket: int, only: Slice | None = None) -> Any:
-        return statement(made, boundary, bucket, only and replace(only, start=only.start + 1))
+    def filled(made: Any, boundary: int, only: Slice | None = None) -> Any:
+        return statement(made, boundary, only and replace(only, start=only.start + 1))
 
     _filled_by(patch, filled)
 

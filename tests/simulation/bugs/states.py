@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from jobs.engine import inventory, lower, microbatch, rebuild, statements, store
+from jobs.engine import inventory, lower, microbatch, partitions, rebuild, statements, store
 from jobs.engine.executors import duck
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.executors.segments import FEW, Segments, _Segment
 from jobs.engine.microbatch import Engine
+from jobs.engine.partitions import Partitioning
 from jobs.engine.states import States
-from jobs.engine.store import WRITER, File, MemoryStore
+from jobs.engine.store import UNTIL, WRITER, File, MemoryStore
 
 
 def _retained(patch: pytest.MonkeyPatch, change: Callable[[int], int]) -> None:
@@ -51,15 +52,38 @@ def never_purged(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(States, "purge", lambda *_, **__: None)
 
 
-def a_partition_ends_where_it_begins(patch: pytest.MonkeyPatch) -> None:
-    """Rows are as old as the oldest of their partition may be."""
+def rows_are_younger_than_they_say(patch: pytest.MonkeyPatch) -> None:
+    """A row is overdue by its own time, and not just after it."""
     real = statements.with_until
 
-    def early(rows: str, time: str, bucket: int) -> str:
-        return real(rows, f"{time} - {bucket}", bucket)
+    def early(rows: str, time: str) -> str:
+        return real(rows, f"{time} - 1")
 
     patch.setattr(lower, "with_until", early)
     patch.setattr(rebuild, "with_until", early)
+
+
+def a_partition_ends_where_it_begins(patch: pytest.MonkeyPatch) -> None:
+    """A file is as old as the first cell of its rows."""
+    real = partitions.parted
+
+    def early(rows: Any, by: Partitioning) -> Any:
+        for _, own in real(rows, by):
+            yield int(own.column(UNTIL).to_numpy().min()), own
+
+    patch.setattr(partitions, "parted", early)
+
+
+def what_is_just_needed_is_not_written(patch: pytest.MonkeyPatch) -> None:
+    """Rows are left out of a file that the next batch may just need."""
+    real = partitions.parted
+
+    def early(rows: Any, by: Partitioning) -> Any:
+        cutoff = None if by.cutoff is None else by.cutoff + 1
+        for until, own in real(rows, replace(by, cutoff=cutoff)):
+            yield (by.cutoff if until == cutoff else until), own
+
+    patch.setattr(partitions, "parted", early)
 
 
 def any_time_decides(patch: pytest.MonkeyPatch) -> None:
@@ -123,18 +147,20 @@ def rows_say_a_later_batch(patch: pytest.MonkeyPatch) -> None:
     """What a batch brings says that the next one brought it."""
     real = DuckExecutor._write
 
-    def write(self: Any, rows: Any, kept: Any, table: str, batch: int | None) -> list[File]:
-        return real(self, rows, kept, table, None if batch is None else batch + 1)
+    def write(
+        self: Any, rows: Any, kept: Any, table: str, batch: int | None, by: Any
+    ) -> list[File]:
+        return real(self, rows, kept, table, None if batch is None else batch + 1, by)
 
     patch.setattr(DuckExecutor, "_write", write)
 
 
 def a_partition_is_not_written(patch: pytest.MonkeyPatch) -> None:
     """Of several partitions, the last is not in the table."""
-    real = store.put_partitions
+    real = partitions.put_partitions
 
-    def put(*arguments: Any) -> list[File]:
-        files = real(*arguments)
+    def put(*arguments: Any, **options: Any) -> list[File]:
+        files = real(*arguments, **options)
         return files[:-1] if len(files) > 1 else files
 
     patch.setattr(duck, "put_partitions", put)
@@ -201,14 +227,9 @@ def a_merge_loses_a_file(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryStore, "merge", merge)
 
 
-def partitions_are_merged(patch: pytest.MonkeyPatch) -> None:
-    """Files are merged whatever their partition."""
-
-    def compact(kept: Any, table: str, most: int) -> None:
-        if len(files := kept.files(table)) > most:
-            kept.merge(table, files)
-
-    patch.setattr(store, "_compact", compact)
+def a_merged_file_goes_with_its_oldest(patch: pytest.MonkeyPatch) -> None:
+    """A merged file is given up when the oldest of those that it was is overdue."""
+    patch.setattr(store, "_latest", lambda files: min(file.until or 0 for file in files))
 
 
 # --- what a storage must hold --------------------------------------------------------------------

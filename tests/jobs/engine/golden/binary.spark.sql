@@ -4,15 +4,7 @@
 -- {"columns":["a.k","a.n","a.ts"],"partials":[],"streams":["a"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`a@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`a@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`a@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`k` AS `a@k`,
@@ -25,15 +17,7 @@ FROM (
 -- {"columns":["b.j","b.k","b.n","b.ts"],"partials":[],"streams":["b"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`b@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`b@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`b@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`j` AS `b@j`,
@@ -47,15 +31,7 @@ FROM (
 -- {"columns":["c.i","c.j","c.n","c.ts"],"partials":[],"streams":["c"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`c@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`c@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`c@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`i` AS `c@i`,
@@ -69,15 +45,7 @@ FROM (
 -- {"columns":["d.i","d.n","d.ts"],"partials":[],"streams":["d"],"where":["d.flag"],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`d@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`d@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`d@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`i` AS `d@i`,
@@ -94,15 +62,7 @@ FROM (
 -- {"columns":["a.n","a.ts","b.j","b.n","b.ts"],"partials":[],"streams":["a","b"],"where":["a.k = b.k"],"within":[["a","b",2000000],["b","a",2000000]]}
 SELECT
   *,
-  (
-    LEAST(UNIX_MICROS(`a@ts`), UNIX_MICROS(`b@ts`))
-  ) - (
-    (
-      (
-        LEAST(UNIX_MICROS(`a@ts`), UNIX_MICROS(`b@ts`))
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  LEAST(UNIX_MICROS(`a@ts`), UNIX_MICROS(`b@ts`)) + 1 AS `@until`
 FROM (
   SELECT
     p0.`a@n` AS `a@n`,
@@ -157,15 +117,7 @@ FROM (
 -- {"columns":["c.j","c.n","c.ts","d.n","d.ts"],"partials":[],"streams":["c","d"],"where":["c.i = d.i","d.flag"],"within":[["c","d",2000000],["d","c",2000000]]}
 SELECT
   *,
-  (
-    LEAST(UNIX_MICROS(`c@ts`), UNIX_MICROS(`d@ts`))
-  ) - (
-    (
-      (
-        LEAST(UNIX_MICROS(`c@ts`), UNIX_MICROS(`d@ts`))
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  LEAST(UNIX_MICROS(`c@ts`), UNIX_MICROS(`d@ts`)) + 1 AS `@until`
 FROM (
   SELECT
     p0.`c@j` AS `c@j`,

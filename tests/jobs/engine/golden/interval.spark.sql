@@ -4,15 +4,7 @@
 -- {"columns":["a.k","a.n","a.ts"],"partials":[],"streams":["a"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`a@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`a@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`a@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`k` AS `a@k`,
@@ -25,15 +17,7 @@ FROM (
 -- {"columns":["b.k","b.n","b.ts"],"partials":[],"streams":["b"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`b@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`b@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`b@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`k` AS `b@k`,

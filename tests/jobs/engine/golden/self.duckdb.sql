@@ -4,15 +4,7 @@
 -- {"columns":["a.i","a.k","a.n","a.ts"],"partials":[],"streams":["a"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    EPOCH_US("a@ts")
-  ) - (
-    (
-      (
-        EPOCH_US("a@ts")
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS "@until"
+  EPOCH_US("a@ts") + 1 AS "@until"
 FROM (
   SELECT
     i."i" AS "a@i",

@@ -4,15 +4,7 @@
 -- {"columns":["a.i","a.k","a.n","a.ts"],"partials":[],"streams":["a"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`a@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`a@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`a@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`i` AS `a@i`,

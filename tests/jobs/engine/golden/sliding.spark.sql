@@ -4,15 +4,7 @@
 -- {"group":[[["j","a.j"]],[["recent","max","a.weight","(window.end - INTERVAL '1' SECOND) <= a.ts",true],["total","sum","a.i",false]],"a.ts",3000000,1000000],"streams":["a"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    `@slot` + 3000000
-  ) - (
-    (
-      (
-        `@slot` + 3000000
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  `@slot` + 3000000 + 1 AS `@until`
 FROM (
   SELECT
     r.`a@j` AS `j`,

@@ -4,15 +4,7 @@
 -- {"columns":["a.k","a.n","a.ts"],"partials":[],"streams":["a"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`a@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`a@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`a@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`k` AS `a@k`,
@@ -25,15 +17,7 @@ FROM (
 -- {"columns":["b.j","b.k","b.n","b.ts"],"partials":[],"streams":["b"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`b@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`b@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`b@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`j` AS `b@j`,
@@ -47,15 +31,7 @@ FROM (
 -- {"columns":["c.j","c.n","c.ts"],"partials":[],"streams":["c"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`c@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`c@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`c@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`j` AS `c@j`,

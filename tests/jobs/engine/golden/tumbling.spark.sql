@@ -4,15 +4,7 @@
 -- {"columns":["a.#weight","a.i","a.k","a.ts"],"partials":[],"streams":["a"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`a@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`a@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`a@ts`) + 1 AS `@until`
 FROM (
   SELECT
     r.`a@i` AS `a@i`,
@@ -36,15 +28,7 @@ FROM (
 -- {"columns":["b.i","b.k","b.price","b.ts","b.weight"],"partials":[],"streams":["b"],"where":[],"within":[]}
 SELECT
   *,
-  (
-    UNIX_MICROS(`b@ts`)
-  ) - (
-    (
-      (
-        UNIX_MICROS(`b@ts`)
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  UNIX_MICROS(`b@ts`) + 1 AS `@until`
 FROM (
   SELECT
     i.`i` AS `b@i`,
@@ -59,15 +43,7 @@ FROM (
 -- {"group":[[["k","a.k"]],[["both","sum","TRY_ADD(a.i, b.i)",false],["mean","avg","b.weight",false],["n","count",false],["total","sum","b.price",false]],"a.ts",2000000,2000000],"streams":["a","b"],"where":["a.k = b.k"],"within":[["a","b",2000000],["b","a",2000000]]}
 SELECT
   *,
-  (
-    `@slot` + 2000000
-  ) - (
-    (
-      (
-        `@slot` + 2000000
-      ) % 10000000
-    ) + 10000000
-  ) % 10000000 + 10000000 AS `@until`
+  `@slot` + 2000000 + 1 AS `@until`
 FROM (
   SELECT
     r.`a@k` AS `k`,
