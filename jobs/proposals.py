@@ -27,7 +27,7 @@ from jobs.words import unknown
 from optimizer.cost.dual import Priced, gain, price
 from optimizer.estimate import Estimator
 from optimizer.explain import cpu_text, size
-from optimizer.migration import AUTO, MIGRATIONS, auto
+from optimizer.migration import AUTO, MIGRATIONS, Option, auto
 from optimizer.migration.cost import Figures
 from optimizer.migration.matching import States, check
 from optimizer.migration.preview import Preview, preview
@@ -124,6 +124,8 @@ class Proposal:
     """Seconds between two batches."""
     checks: tuple[Check, ...]
     ground: Ground | None
+    compared: tuple[Option, ...] = ()
+    """The strategies that were weighed against each other, the one chosen first."""
 
     @property
     def refusal(self) -> str:
@@ -138,6 +140,7 @@ class Proposal:
             "to": str(self.new.plan),
             "strategy": self.request.strategy,
             "reason": self.reason,
+            "compared": [option.to_json() for option in self.compared],
             **self.preview.to_json(),
             "cpu": {"from": self.old.total.cpu, "to": self.new.total.cpu},
             "priced_by": self.ground.to_json() if self.ground else {"source": "workload file"},
@@ -195,14 +198,17 @@ class Subject:
             names = (AUTO, *MIGRATIONS)
             raise InputError(unknown("strategy", wish.strategy, names), "--strategy")
         lateness = max(_micros(spec.lateness) for spec in self.running.job.streams.values())
-        figures = Figures(self.task.workload, self.running.rows, lateness)
+        interval = self.running.job.trigger.total_seconds()
+        figures = Figures(self.task.workload, self.running.rows, lateness, interval)
         context = context_of(name, self.running.plans, self.running.partial)
         strategy, reason = wish.strategy, ""
+        compared: tuple[Option, ...] = ()
         try:
             check(old.plan, new.plan)
             if strategy == AUTO:
                 choice = auto(old.plan, new.plan, context, figures)
                 strategy, steps, reason = choice.strategy, choice.steps, choice.reason
+                compared = (choice.chosen, *choice.others)
             else:
                 steps = MIGRATIONS[strategy](old.plan, new.plan, context)
         except Refused as why:
@@ -216,7 +222,9 @@ class Subject:
         )  # fmt: skip
         checks = tuple(self._checks(request, new, shown))
         batch = self.task.workload.batch
-        return Proposal(request, old, new, steps, reason, shown, batch, checks, self.ground)
+        return Proposal(
+            request, old, new, steps, reason, shown, batch, checks, self.ground, compared
+        )
 
     def _checks(self, request: Request, new: Priced, shown: Preview) -> Iterator[Check]:
         running = self.running

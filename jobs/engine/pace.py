@@ -13,15 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from statistics import median
 
-SHARE = 0.2
-"""How much longer than usual results may be away while states are rebuilt in the background: what
-batches do for these states already counts."""
-
-TRUST = 0.75
-"""How much to count on what is said of plans and states that nobody has seen at work."""
-
-READY = 0.9
-"""By when, of the time between two batches, there should be peace."""
+from optimizer.migration.cost import READY, SHARE, TRUST
 
 LOOKS = 5
 """Batches whose median is the usual one."""

@@ -4,19 +4,28 @@ Sizes are those measured, or else estimated from the workload; seconds are the `
 costs, whichever method prices the plans.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
+from math import ceil, prod
 
-from optimizer.cost.dual import keep_cost, price
+from optimizer.cost.dual import join_cost, keep_cost, price
 from optimizer.estimate import Estimate, Estimator
 from optimizer.explain import compact
-from optimizer.identity import identity
 from optimizer.migration.matching import Recipe, States, core, recipe
-from optimizer.migration.steps import Fill, How, Keep, Parallel, Prove, Step, Track
-from optimizer.plan import Combine, Join, Plan
+from optimizer.migration.steps import Fill, How, Parallel, Prove, Step, Track
+from optimizer.plan import Combine, Join, Plan, walk
 from optimizer.window import MICROSECONDS
 from optimizer.workload import Method, Workload
+
+SHARE = 0.2
+"""How much longer than usual results may be away while states are rebuilt in the background: what
+batches do for these states already counts."""
+
+TRUST = 0.75
+"""How much to count on what is said of plans and states that nobody has seen at work."""
+
+READY = 0.9
+"""By when, of the time between two batches, there should be peace."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,8 @@ class Figures:
     """How many rows states hold, by key, where that was measured."""
     lateness: int = 0
     """How far the watermark lags, in microseconds."""
+    interval: float = 0.0
+    """Seconds from the beginning of one batch to that of the next, if none takes longer."""
 
 
 @dataclass(frozen=True)
@@ -57,36 +68,81 @@ class Effort:
     """CPU-seconds per second of running the new plan beside the old one, as far as it has to."""
     takes: float
     """CPU-seconds of its fills, as a share of what a batch takes by the old plan."""
+    forgone: float = 0.0
+    """CPU-seconds that the new plan would have saved until the cut-over."""
+
+    @property
+    def cost(self) -> float:
+        """CPU-seconds of having the new plan, and of not having it yet."""
+        return self.work + self.forgone
 
 
 def effort(steps: Sequence[Step], old: Plan, new: Plan, figures: Figures) -> Effort:
     """What these steps take; a state that is tracked before it is filled stops nobody."""
-    workload = replace(figures.workload, method=Method.BATCH)
-    estimator = Estimator(new.query, workload)
-    sizes = _Sizes(estimator, dict(figures.rows))
-    kept = {step.state for step in steps if isinstance(step, Keep)}
-    beside = beside_cost(new, kept, estimator)
-    tracked: set[str] = set()
-    fills: list[Filled] = []
+    beat = _Beat.of(old, new, figures)
+    sizes = _Sizes(beat.estimator, dict(figures.rows))
+    fills = [sizes.fill(s, recipe(old, new, s)) for s in steps if isinstance(s, Fill)]
+    filling = {filled.step: filled.seconds for filled in fills}
+    borne = beat.bears(sum(filling.values()))
+    missing = [s.state for s in steps if isinstance(s, Fill)]
+    missing += [state for s in steps if isinstance(s, Parallel) for state in s.states]
+    beside = beside_cost(new, missing, beat.estimator)
+    tracked: list[str] = []
     pause = lasts = work = 0.0
     for step in steps:
         match step:
             case Track(states):
-                tracked.update(states)
-            case Fill(state):
-                fills.append(filled := sizes.fill(step, recipe(old, new, step)))
-                work += filled.seconds
-                lasts += filled.seconds + (workload.batch if state in tracked else 0.0)
-                pause += 0.0 if state in tracked else filled.seconds
+                tracked += states
+            case Fill(state) if state not in tracked:
+                pause, lasts = pause + filling[step], lasts + filling[step]
+                work += filling[step]
+            case Fill() if borne:
+                lasts, work = lasts + filling[step], work + filling[step]
+            case Fill():
+                length = beat.slices(filling[step])
+                lasts += length
+                work += filling[step] + length * upkeep(new, tracked, beat.estimator)
             case Parallel():
                 length = track_length(new, figures.lateness)
                 lasts, work = lasts + length, work + length * beside
             case Prove(batches):
-                length = batches * workload.batch
+                length = batches * beat.length
                 lasts, work = lasts + length, work + length * beside
-    usual = workload.batch * price(old, Estimator(old.query, workload)).total.cpu
-    takes = _ratio(sum(fill.seconds for fill in fills), usual)
-    return Effort(tuple(fills), pause, lasts, work, beside, takes)
+    takes = _ratio(sum(filling.values()), beat.usual)
+    return Effort(tuple(fills), pause, lasts, work, beside, takes, lasts * beat.saves)
+
+
+@dataclass(frozen=True)
+class _Beat:
+    """The batches in between: how long, what they take, and what room they leave."""
+
+    estimator: Estimator
+    length: float
+    """Seconds of input."""
+    usual: float
+    """CPU-seconds of a batch by the old plan."""
+    saves: float
+    """CPU-seconds per second that the new one takes less."""
+    interval: float
+
+    @classmethod
+    def of(cls, old: Plan, new: Plan, figures: Figures) -> "_Beat":
+        workload = replace(figures.workload, method=Method.BATCH)
+        estimator = Estimator(new.query, workload)
+        now, then = (price(plan, estimator).total.cpu for plan in (old, new))
+        length, saves = workload.batch, max(0.0, now - then)
+        return cls(estimator, length, length * now, saves, figures.interval)
+
+    def bears(self, seconds: float) -> bool:
+        """Whether the next batch bears all fills at once: the same rule as the running job's."""
+        idle = max(0.0, READY * self.interval - self.usual)
+        room = idle + SHARE * max(self.usual, self.interval) + TRUST * self.saves * self.length
+        return seconds <= TRUST * room
+
+    def slices(self, seconds: float) -> float:
+        """Seconds of input that go by while a state is filled in what batches leave."""
+        room = max(SHARE * self.usual, (1 + SHARE) * self.interval - self.usual)
+        return self.length * (max(1, ceil(seconds / room)) if room > 0 else 1)
 
 
 def spell(seconds: float) -> str:
@@ -102,23 +158,31 @@ def track_length(plan: Plan, lateness: int) -> float:
     return (plan.query.bounds.longest + lateness) / MICROSECONDS
 
 
-def beside_cost(new: Plan, kept: Container[str], estimator: Estimator) -> float:
+def beside_cost(new: Plan, missing: Iterable[str], estimator: Estimator) -> float:
     """CPU-seconds per second of running the new plan beside the old one.
 
     A state that is kept costs nothing, nor does the join that computes it; the last join always
     runs twice.
     """
-    priced = price(new, estimator)
-    computed = {
-        core(node) for key, nodes in States.of(new).nodes.items() for node in nodes if key in kept
-    }
+    joins = [node for node in walk(new.root) if isinstance(node, Join)]
+    return upkeep(new, missing, estimator) + sum(_probes(join, estimator) for join in joins[-1:])
+
+
+def upkeep(new: Plan, states: Iterable[str], estimator: Estimator) -> float:
+    """CPU-seconds per second of maintaining some of the new plan's states, besides those below."""
     total = 0.0
-    for node in priced.costs:
-        if isinstance(node, Join):
-            keeps = {part: keep_cost(priced.estimates[part], estimator).cpu for part in node.parts}
-            total += sum(cpu for part, cpu in keeps.items() if identity(part).key not in kept)
-            total += 0.0 if node in computed else priced.costs[node].cpu - sum(keeps.values())
+    for nodes in map(States.of(new).nodes.__getitem__, states):
+        total += keep_cost(estimator.node(nodes[0]), estimator).cpu
+        base = core(nodes[0])
+        total += _probes(base, estimator) if isinstance(base, Join) else 0.0
     return total
+
+
+def _probes(join: Join, estimator: Estimator) -> float:
+    """What a join takes without the keeping of its inputs."""
+    parts = [estimator.node(part) for part in join.parts]
+    keeps = sum(keep_cost(part, estimator).cpu for part in parts)
+    return join_cost(parts, join.orders, estimator).cpu - keeps
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from math import ceil
 
 import pytest
 
@@ -130,10 +131,54 @@ def test_moving_state_stops_the_job():
     assert made.pause == made.lasts == made.work == made.fills[0].seconds
 
 
+def usual() -> float:
+    """What a batch takes by the old plan."""
+    return 5.0 * price(OLD, Estimator(CHAIN, replace(LOAD, method=Method.BATCH))).total.cpu
+
+
 def test_background_does_not():
+    """What three quarters of a fifth of a batch bear is filled at once; 5.5 s here."""
     made = of("background")
-    assert (made.pause, made.work) == (0, made.fills[0].seconds)
-    assert made.lasts == pytest.approx(5 + made.fills[0].seconds)
+    assert 0.75 * 0.2 * usual() > 5.5
+    assert (made.pause, made.work, made.lasts) == (0, made.fills[0].seconds, made.work)
+
+
+def test_background_in_what_batches_leave():
+    """40 times the rows: each batch leaves a fifth of itself; (b c) is maintained all the while.
+
+    Maintaining it: 1 s of statement a batch, 2 * 20 * 5 * 0.02 * 10 rows a second kept, two inputs
+    probed with 25 rows a second and 250 scanned, each once a batch, and as many matched as kept.
+    """
+    names = keys(NEW)
+    made = of("background", Figures(LOAD, {names["b"]: 8000.0}))
+    seconds = made.fills[0].seconds
+    batches = ceil(seconds / (0.2 * usual()))
+    assert batches > 1
+    assert made.lasts == pytest.approx(5 * batches)
+    width = 100 * 3 / 4 + 100 * 2 / 4
+    kept = 1 / 5 + 40 * (5e-3 + width * 1e-5)
+    probes = 25 * 2e-3 + 250 * 1e-3 / 5 + 40 * 3e-3
+    assert made.work == pytest.approx(seconds + 5 * batches * (kept + probes))
+
+
+def test_a_trigger_leaves_time_for_slices():
+    """Of 120 s less a batch, and a fifth of 100 s more."""
+    names = keys(NEW)
+    made = of("background", Figures(LOAD, {names["b"]: 80_000.0}, interval=100.0))
+    room = 1.2 * 100 - usual()
+    assert made.lasts == pytest.approx(5 * ceil(made.fills[0].seconds / room))
+
+
+def test_what_is_forgone_until_the_cut_over():
+    """The new plan saves what the old one takes more, but not before it runs."""
+    made = of("parallel-track", Figures(LOAD, lateness=3 * MICROSECONDS))
+    load = replace(LOAD, method=Method.BATCH)
+    old, new = (price(plan, Estimator(CHAIN, load)).total.cpu for plan in (OLD, NEW))
+    assert old > new
+    assert made.forgone == pytest.approx(13 * (old - new))
+    assert made.cost == made.work + made.forgone
+    back = of("parallel-track", old=NEW, new=OLD)
+    assert back.forgone == 0
 
 
 def test_parallel_track_waits_for_the_window_and_the_lateness():

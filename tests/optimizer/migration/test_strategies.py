@@ -1,10 +1,12 @@
 """What every strategy promises, the golden case of each, and which one is chosen."""
 
+from contextlib import suppress
+
 import pytest
 
 from optimizer import query as queries
 from optimizer.migration import MIGRATIONS, auto
-from optimizer.migration.cost import Figures
+from optimizer.migration.cost import Figures, effort
 from optimizer.migration.matching import Context, States
 from optimizer.migration.steps import (
     CutOver,
@@ -21,7 +23,8 @@ from optimizer.migration.steps import (
 )
 from optimizer.plan import build, parse
 from optimizer.query import Aggregate
-from optimizer.workload import UnitCosts
+from optimizer.window import MICROSECONDS
+from optimizer.workload import UnitCosts, Workload
 from tests.optimizer.builders import column, counts, joined, total, where, workload
 from tests.optimizer.migration.by_hand import above, join, leaf, plan, told
 from tests.optimizer.migration.test_brute import some_plan, some_queries
@@ -156,19 +159,20 @@ def test_a_proof():
 
 # --- auto ----------------------------------------------------------------------------------------
 
-RATES = dict.fromkeys("abcd", 100.0)
 EDGES = {("a", "b"): 0.01, ("b", "c"): 0.01, ("c", "d"): 0.01}
 
 
-def figures(rows: dict[str, float] | None = None, **settings) -> Figures:
-    return Figures(workload(RATES, EDGES, **settings), rows or {})
+def figures(rows: dict[str, float] | None = None, rate: float = 100.0, **settings) -> Figures:
+    given = {name: settings.pop(name) for name in ("lateness", "interval") if name in settings}
+    return Figures(workload(dict.fromkeys("abcd", rate), EDGES, **settings), rows or {}, **given)
 
 
 def test_a_short_stop_is_simplest():
     chosen = auto(OLD, NEW, Context(), figures(batch=10.0))
     assert chosen.strategy == "moving-state"
     assert chosen.reason.startswith("the job stops for")
-    assert chosen.reason.endswith("of a batch only")
+    assert "of a batch: " in chosen.reason
+    assert {option.strategy for option in chosen.others} == {"parallel-track", "background"}
     assert chosen.refused == {}
 
 
@@ -178,14 +182,57 @@ def test_nothing_to_do_is_simplest():
     assert chosen.reason == "every state is there already"
 
 
+LATE = 100_000 * MICROSECONDS
+
+
 def test_a_long_stop_is_avoided():
     """1 s to write a row: (b c) alone has 100 * 100 * 0.01 * 10^2 of them."""
-    slow = figures(batch=10.0, unit_costs=UnitCosts(write=1.0))
+    slow = figures(batch=10.0, unit_costs=UnitCosts(write=1.0), lateness=LATE)
     chosen = auto(OLD, NEW, Context(), slow)
     assert (chosen.strategy, chosen.effort.pause) == ("background", 0.0)
-    assert chosen.reason.startswith("the cut-over costs nothing; moving-state would stop the job")
+    assert chosen.reason.startswith("the cut-over costs nothing")
+    assert "moving-state: the job stops for" in chosen.reason
     patient = auto(OLD, NEW, Context(), slow, brief=1e9)
     assert patient.strategy == "moving-state"
+
+
+def test_falling_rates():
+    """What is kept is of busier times: filling it takes much, the little that comes runs twice."""
+    held = dict.fromkeys(States.of(OLD).nodes, 300000.0)
+    fallen = figures(held, rate=1.0, batch=10.0)
+    chosen = auto(OLD, NEW, Context(), fallen)
+    assert chosen.strategy == "parallel-track"
+    for other in chosen.others:
+        assert other.effort.work > 20 * chosen.effort.work
+    background = next(other for other in chosen.others if not other.effort.pause)
+    assert background.effort.lasts > 5 * chosen.effort.lasts
+
+
+def test_rising_rates():
+    """Nearly nothing is there to be filled."""
+    chosen = auto(OLD, NEW, Context(), figures(dict.fromkeys(States.of(OLD).nodes, 10.0), 1000.0))
+    assert chosen.strategy == "moving-state"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_cheapest_that_nobody_notices(seed):
+    """Of all that do not refuse: what they do, and what the old plan takes more until then."""
+    r = Dice(seed)
+    query = some_queries(r)[0]["q0"]
+    old, new = some_plan(r, query), some_plan(r, query)
+    if old == new:
+        return
+    load = Workload.assume(query, r.choice((0.1, 10.0, 1000.0)), batch=r.choice((1.0, 10.0)))
+    rows = {key: 10.0 ** r.randint(0, 6) for key in States.of(old).nodes}
+    given = Figures(load, rows, r.choice((0, LATE)), r.choice((0.0, load.batch)))
+    costs = {}
+    for strategy, migration in MIGRATIONS.items():
+        with suppress(Refused):
+            made = effort(migration(old, new, Context()), old, new, given)
+            costs[strategy] = (made.pause > 0.1 * load.batch, made.work + made.forgone, made.lasts)
+    chosen = auto(old, new, Context(), given)
+    assert costs[chosen.strategy] == min(costs.values()), seed
+    assert chosen.refused.keys() == MIGRATIONS.keys() - costs.keys(), seed
 
 
 def test_side_by_side_where_nothing_else_can():
