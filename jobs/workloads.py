@@ -8,6 +8,7 @@ nothing narrows the tuples on their way.
 
 import re
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -112,6 +113,14 @@ Span = Annotated[Positive, Field(ge=1 / MICROSECONDS, le=LONGEST), BeforeValidat
 NotNegative = Annotated[float, Field(strict=True, ge=0)]
 
 
+class SelectFields(Model):
+    """A predicate of one stream: the share that passes it, and seconds that it takes a tuple."""
+
+    name: Annotated[str, Field(min_length=1)] = Field(description="a name, once in each stream")
+    selectivity: Share = Field(description="the share of tuples that pass, 0 to 1")
+    cost: NotNegative = 0.0
+
+
 class StreamFields(Model):
     """How much a stream carries, how wide its tuples are, how long they count."""
 
@@ -121,6 +130,25 @@ class StreamFields(Model):
     """Seconds that a tuple may be older than its partners: CQL's RANGE."""
     select: Share | None = None
     """The share of its tuples that pass its WHERE."""
+    tuples: NotNegative | None = None
+    """How many there are in all; only `midstream rate` asks."""
+    selects: tuple[SelectFields, ...] = ()
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Self:
+        names = [select.name for select in self.selects]
+        again = [i for i, name in enumerate(names) if name in names[:i]]
+        if again:
+            raise wrong({("selects", i, "name"): f"{names[i]} is there already" for i in again})
+        return self
+
+    @property
+    def passing(self) -> float | None:
+        """The share of its tuples that all its selects let through, if it has any."""
+        if self.select is None and not self.selects:
+            return None
+        own = 1.0 if self.select is None else self.select
+        return prod((select.selectivity for select in self.selects), start=own)
 
 
 class JoinFields(Model):
@@ -128,6 +156,8 @@ class JoinFields(Model):
 
     between: Pair = Field(description="two streams, such as [A, B]")
     selectivity: Share = Field(description="the share of pairs that match, 0 to 1")
+    cost: NotNegative = 0.0
+    """Seconds more that each input takes; only `midstream rate` asks."""
 
 
 class BoundFields(Model):
@@ -167,10 +197,13 @@ class UnitCostFields(Model):
     match: NotNegative | None = None
     write: NotNegative | None = None
     write_byte: NotNegative | None = None
+    move: NotNegative | None = None
+    comp: NotNegative | None = None
+    hash: NotNegative | None = None
 
     def costs(self) -> UnitCosts:
-        """The papers' and our own where nothing is given."""
-        return UnitCosts(**self.model_dump(exclude_none=True))
+        """The papers' and our own where nothing is given; `midstream rate` has others."""
+        return UnitCosts(**self.model_dump(exclude_none=True, exclude={"move", "comp", "hash"}))
 
 
 class BudgetFields(Model):
@@ -253,10 +286,16 @@ def load(path: Path, query: Query | None = None) -> tuple[Query, Workload, Budge
 def of(document: Document, query: Query | None = None) -> tuple[Query, Workload, Budget]:
     """The same of a document that is read already."""
     file = check(WorkloadFile, document)
-    if query is None:
-        query = _query(file, document)
-    else:
+    if query is not None:
         _refuse_windows(file, document)
+    return made(file, document, query)
+
+
+def made(
+    file: WorkloadFile, document: Document, query: Query | None = None
+) -> tuple[Query, Workload, Budget]:
+    """The same of a file that is checked already."""
+    query = _query(file, document) if query is None else query
     _check_selects(file, query, document)
     try:
         workload = _workload(file)
@@ -268,7 +307,7 @@ def of(document: Document, query: Query | None = None) -> tuple[Query, Workload,
 
 def _workload(file: WorkloadFile) -> Workload:
     group = file.group_by
-    by_stream = {n: s.select for n, s in file.streams.items() if s.select is not None}
+    by_stream = {n: s.passing for n, s in file.streams.items() if s.passing is not None}
     return Workload(
         streams={name: StreamLoad(s.rate, s.width) for name, s in file.streams.items()},
         joins={frozenset(join.between): join.selectivity for join in file.joins},
@@ -360,7 +399,7 @@ def _window_advice(one: str, other: str) -> str:
 
 def _stream(name: str, file: WorkloadFile) -> Stream:
     keys = [Column(key(*join.between), "BIGINT") for join in file.joins if name in join.between]
-    if file.streams[name].select is not None or name in file.selects:
+    if file.streams[name].passing is not None or name in file.selects:
         keys.append(Column(PASSES, "BOOLEAN"))
     if file.group_by is not None and name == _grouped(file):
         keys.append(Column("grouped", "BIGINT"))
@@ -371,7 +410,7 @@ def _predicates(file: WorkloadFile) -> list[Predicate]:
     selects = [
         Predicate(Expression.of(ColumnRef(name, PASSES)))
         for name, stream in file.streams.items()
-        if stream.select is not None or name in file.selects
+        if stream.passing is not None or name in file.selects
     ]
     return selects + [_equality(*join.between) for join in file.joins]
 

@@ -18,6 +18,8 @@ class Filter:
     name: str
     selectivity: float
     cost: float = 0.0
+    of: str = ""
+    """The stream that it is about, if it is about one."""
 
     @property
     def rank(self) -> float:
