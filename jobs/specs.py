@@ -34,6 +34,7 @@ from jobs.documents import (
     wrong,
 )
 from jobs.errors import InputError, RefusedError
+from jobs.options import options
 from jobs.options import problems as wrong_options
 from jobs.words import unknown
 from optimizer.plan import Plan, PlanError, as_written, build
@@ -145,6 +146,7 @@ Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Option = Annotated[str | int | float | bool, BeforeValidator(_option)]
 Options = Mapping[str, Option]
+Columns = Literal["declared", "exact"]
 
 # --- streams -------------------------------------------------------------------------------------
 
@@ -159,7 +161,7 @@ class Layout(Model):
 class _Stream(Model):
     """What every stream has, wherever its tuples come from."""
 
-    columns: Text = Field(
+    ddl: Text = Field(
         alias="schema", description="columns and their types, such as num STRING, ts TIMESTAMP"
     )
     event_time: ColumnName = Field(description="the column that tells when a tuple happened")
@@ -181,6 +183,11 @@ class _Stream(Model):
         """What its options depend on."""
         return str(getattr(self, "format", getattr(self, "source", "")))
 
+    @property
+    def exact(self) -> bool:
+        """Whether there may be no columns but the declared ones."""
+        return True
+
 
 class FilesStream(_Stream):
     """Files that appear in a directory."""
@@ -188,6 +195,25 @@ class FilesStream(_Stream):
     source: Literal["files"]
     path: Location = Field(description="the directory in which files appear")
     format: Literal["parquet", "json", "csv"] = Field(description="parquet, json or csv")
+    columns: Columns | None = None
+    """Whether columns that are not declared are ignored, or stop the job."""
+
+    @model_validator(mode="after")
+    def _named_columns(self) -> "FilesStream":
+        if self.columns == "declared" and self.format == "csv" and not self._has_header:
+            raise wrong({("columns",): "declared needs `header: true` under options: without it, "
+                         "values go by their place"})  # fmt: skip
+        return self
+
+    @property
+    def exact(self) -> bool:
+        """By default where columns have no names, or each row has its own."""
+        named = self.format == "parquet" or (self.format == "csv" and self._has_header)
+        return self.columns == "exact" if self.columns or named else True
+
+    @property
+    def _has_header(self) -> bool:
+        return options("csv", self.options).get("header", "false").lower() == "true"
 
 
 class DeltaStream(_Stream):
@@ -195,6 +221,13 @@ class DeltaStream(_Stream):
 
     source: Literal["delta"]
     path: Location = Field(description="the Delta table's directory")
+    columns: Columns = "declared"
+    """Whether columns that are not declared are ignored, or stop the job."""
+
+    @property
+    def exact(self) -> bool:
+        """Only if the job says so."""
+        return self.columns == "exact"
 
 
 class KafkaStream(_Stream):
@@ -368,7 +401,7 @@ class Job(Model):
 
         spec = self.streams[name]
         try:
-            columns = parse_schema(spec.columns)
+            columns = parse_schema(spec.ddl)
         except SqlError as error:
             raise self._sql_error(error, "streams", name, "schema") from None
         try:

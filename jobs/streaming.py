@@ -39,6 +39,7 @@ from jobs.engine.feed import (
     inlets,
     lying,
     passed,
+    rescued,
     united,
 )
 from jobs.engine.ingest import Ingest
@@ -109,8 +110,16 @@ class _StoppedError(Exception):
     """Raised in a batch that is not to begin any more."""
 
 
-def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
-    """Run a job until it ends, or is told to by SIGTERM or SIGINT; `report` hears of each batch."""
+def run(
+    job: Job,
+    extent: Extent,
+    report: Callable[[Progress], None],
+    notice: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Run a job until it ends, or is told to by SIGTERM or SIGINT; `report` hears of each batch.
+
+    `notice` hears what a person should know of its input, once.
+    """
     job.check()
     job.check_runnable()
     storage = layout.local(job.storage)
@@ -133,7 +142,7 @@ def run(job: Job, extent: Extent, report: Callable[[Progress], None]) -> None:
         try:
             places = layout.checkpoint(storage), storage / "control"
             _Run(
-                spark, engine, inputs, extent, report, steps, *places, interval, job.durable
+                spark, engine, inputs, extent, report, steps, *places, interval, job.durable, notice
             ).start(job)
         finally:
             engine.close()
@@ -229,6 +238,7 @@ class _Run:
     interval: float
     """Seconds from one batch to the next; none if each follows at once."""
     durable: bool
+    notice: Callable[[str], None]
     known: bool = False
     described: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
@@ -309,8 +319,10 @@ class _Run:
         That is beside Spark, if nothing of it has to come from there.
         """
         for inlet in self.streams:
-            inlet.source.inspect(inlet.taken, number)
-        with self._inputs(rows, number) as inputs:
+            if said := inlet.source.inspect(inlet.taken, number):
+                self.notice(said)
+        saved = rescued(self.spark, self.streams, number)
+        with self._inputs(rows if saved is None else saved, number) as inputs:
             self.beside.wait()
             self._unless_stopping()
             self.beside.begin(partial(self._carry_out, number, inputs))

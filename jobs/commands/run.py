@@ -38,7 +38,7 @@ def run(
     extent = streaming.Extent(until_caught_up, batches)
     alone = active() is None
     try:
-        streaming.run(job, extent, lambda progress: _told(say, summary(progress)))
+        streaming.run(job, extent, lambda progress: _told(say, summary(progress)), _notice)
     finally:
         if alone:
             end()
@@ -50,6 +50,10 @@ def _told(say: Callable[[dict[str, Any]], None], batch: dict[str, Any]) -> None:
     except BrokenPipeError:
         show.silence()
         raise
+
+
+def _notice(said: str) -> None:
+    show.err.print(said, style="yellow", soft_wrap=True, markup=False)
 
 
 def summary(progress: "Progress") -> dict[str, Any]:

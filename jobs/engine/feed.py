@@ -20,13 +20,14 @@ from pyspark.sql.functions import col, lit, struct
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from jobs.engine.checkpoint import Taken
+from jobs.engine.checkpoint import Part, Taken
 from jobs.engine.executors.filed import Filed
 from jobs.engine.executors.spark import gathered
 from jobs.engine.origin import Origin
 from jobs.engine.sources import Feed, Source, source
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.sources.generator import GeneratorSource
+from jobs.engine.store import BATCH
 from optimizer.query import Stream
 
 Rows = TypeVar("Rows")
@@ -57,7 +58,7 @@ def inlets(
     """The streams in the order in which the streaming query reads them."""
     found = []
     for number, name in enumerate(origin.streams):
-        feed = Feed(streams[name], origin.started)
+        feed = Feed(streams[name], origin.started, specs[name].exact)
         made = source(feed, specs[name])
         if isinstance(made, GeneratorSource):
             made = GeneratorSource(feed, specs[name], trigger)
@@ -88,7 +89,23 @@ def united(spark: SparkSession, inlets: Sequence[Inlet]) -> DataFrame:
     out which files a batch takes.
     """
     frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in inlets}
-    types = {name: frames[name].schema for name in passed(inlets)}
+    return _tagged(frames, passed(inlets))
+
+
+def rescued(spark: SparkSession, inlets: Sequence[Inlet], batch: int) -> DataFrame | None:
+    """The rows that a batch passes, read anew if Spark cannot read a file that some are in."""
+    own = [inlet for inlet in inlets if inlet.stream.name in passed(inlets)]
+    if not any(inlet.source.damaged(inlet.taken, batch) for inlet in own):
+        return None
+    frames = {}
+    for inlet in own:
+        part = Part(batch, inlet.taken.position(batch - 1), inlet.taken.position(batch))
+        frames[inlet.stream.name] = inlet.source.again(spark, inlet.taken, [part]).drop(BATCH)
+    return _tagged(frames, list(frames))
+
+
+def _tagged(frames: Mapping[str, DataFrame], wanted: Sequence[str]) -> DataFrame:
+    types = {name: frames[name].schema for name in wanted}
 
     def tagged(name: str) -> DataFrame:
         row = struct(*(col(f"`{column}`") for column in frames[name].columns))

@@ -5,10 +5,12 @@ Written in plain Python, while the engine has its texts read by DuckDB.
 
 import re
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from math import inf, isinf, isnan, nan
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,8 +38,13 @@ class Token(str):
 Parser = Callable[[Any], Any]
 
 
-def of_text(column: Column) -> Parser:
-    """How a column's value is read from text."""
+def of_text(column: Column, options: Mapping[str, str] = MappingProxyType({})) -> Parser:
+    """How a column's value is read from text; options have their names in small letters."""
+    pattern = options.get(
+        {"DATE": "dateformat", "TIMESTAMP": "timestampformat"}.get(column.type, "")
+    )
+    if pattern is not None:
+        return Pattern(pattern).day if column.type == "DATE" else Pattern(pattern).moment
     match column.type:
         case whole if whole in BITS:
             return lambda text: _whole(text, BITS[whole])
@@ -57,9 +64,9 @@ def of_text(column: Column) -> Parser:
     return lambda text: _decimal(text, precision, scale)
 
 
-def of_json(column: Column) -> Parser:
+def of_json(column: Column, options: Mapping[str, str] = MappingProxyType({})) -> Parser:
     """How a column's value is read from what stands in JSON."""
-    parse = of_text(column)
+    parse = of_text(column, options)
     match column.type:
         case "BOOLEAN":
             return _truth
@@ -67,6 +74,8 @@ def of_json(column: Column) -> Parser:
             return lambda value: parse(_text(value))
         case "BINARY":
             return _base64
+        case "TIMESTAMP" if "timestampformat" in options:
+            return lambda value: parse(_text(value))
         case "TIMESTAMP":
             return lambda value: _seconds(value) if _is_number(value) else parse(_text(value))
         case "FLOAT" | "DOUBLE":
@@ -178,6 +187,81 @@ def _date(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise UnfitError from None
+
+
+_PATTERN = {
+    "y": r"(?P<y>\d{4})", "u": r"(?P<y>\d{4})", "M": r"(?P<M>\d\d?)", "d": r"(?P<d>\d\d?)",
+    "H": r"(?P<H>\d\d?)", "h": r"(?P<h>\d\d?)", "m": r"(?P<m>\d\d?)", "s": r"(?P<s>\d\d?)",
+    "a": r"(?P<a>[AaPp][Mm])",
+}  # fmt: skip
+_OFFSETS = {1: r"[+-]\d\d(\d\d)?", 2: r"[+-]\d{4}", 3: r"[+-]\d\d:\d\d"}
+
+
+class Pattern:
+    """A pattern of dates and times as Spark writes them, which the job file has checked."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        """The pattern letter by letter, as a regular expression."""
+        made, rest = "", self._pattern
+        while rest:
+            one, count = rest[0], len(rest) - len(rest.lstrip(rest[0]))
+            if one == "'":
+                end = 2 if rest.startswith("''") else re.match("'(?:[^']|'')+'", rest).end()  # type: ignore[union-attr]
+                made += re.escape("'" if end == 2 else rest[1 : end - 1].replace("''", "'"))
+                rest = rest[end:]
+            elif one.isalpha():
+                made, rest = made + self._letters(one, count), rest[count:]
+            else:
+                made += {"[": "(?:", "]": ")?"}.get(one, re.escape(one))
+                rest = rest[1:]
+        return re.compile(made, re.ASCII)
+
+    @staticmethod
+    def _letters(one: str, count: int) -> str:
+        if one == "S":
+            return rf"(?P<S>\d{{1,{count}}})"
+        if one in "XxZ":
+            offset = _OFFSETS[2 if one == "Z" else count]
+            return f"(?P<zone>{'Z|' if one == 'X' else ''}{offset})"
+        found = _PATTERN[one]
+        if one in "yu" and count == 2:
+            return r"(?P<short>\d\d)"
+        return found.replace(r"\d\d?", r"\d\d") if count == 2 else found
+
+    def _parts(self, text: str) -> dict[str, str]:
+        match = self._regex.fullmatch(text)
+        if match is None:
+            raise UnfitError
+        return {name: part for name, part in match.groupdict().items() if part is not None}
+
+    def day(self, text: str) -> date:
+        """The day of a text."""
+        parts = self._parts(text)
+        self._hour(parts)
+        year = int(parts.get("y") or "20" + parts["short"])
+        try:
+            return date(year, int(parts["M"]), int(parts["d"]))
+        except ValueError:
+            raise UnfitError from None
+
+    def moment(self, text: str) -> int:
+        """The moment of a text, in microseconds."""
+        parts, day = self._parts(text), self.day(text)
+        clock = f"{self._hour(parts):02}:{parts.get('m', '0'):0>2}:{parts.get('s', '0'):0>2}"
+        finer = f".{parts['S']}" if "S" in parts else ""
+        return _moment(f"{day.isoformat()} {clock}{finer}{parts.get('zone', '')}")
+
+    @staticmethod
+    def _hour(parts: Mapping[str, str]) -> int:
+        if "h" not in parts:
+            return int(parts.get("H", 0))
+        if not 1 <= int(parts["h"]) <= 12:
+            raise UnfitError
+        return int(parts["h"]) % 12 + (12 if parts["a"].upper() == "PM" else 0)
 
 
 # --- what JSON tells in its own way --------------------------------------------------------------

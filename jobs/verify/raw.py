@@ -10,17 +10,17 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from jobs.engine.store import BATCH
 from jobs.specs import DeltaStream, FilesStream, GeneratorStream
-from jobs.verify import made, tables
-from jobs.verify.fields import FIRST, LAST
+from jobs.verify import made, parquet, tables
+from jobs.verify.fields import FIRST, LAST, UnfitError, of_text
 from jobs.verify.past import Found, Past, Position, Stretch, found
-from jobs.verify.text import LISTING, READ, Record, records
+from jobs.verify.text import LISTING, READ, Record, place, records
 from jobs.verify.verdict import CannotTellError
 from optimizer.query import Column, Stream
 
@@ -109,6 +109,21 @@ class Part:
         kept = [_where(fits, column) for column in columns]
         return pa.table([*kept, *known], schema=schema(self.stream))
 
+    def _records(self, found: Sequence[Record], batch: int) -> pa.Table:
+        nothing = (None,) * len(self.stream.columns)
+        columns = zip(*(record.values or nothing for record in found), strict=True)
+        arrays = [
+            _column(list(values), arrow_type(c))
+            for values, c in zip(columns, self.stream.columns, strict=True)
+        ]
+        known = [
+            _all(batch, len(found), pa.int64()),
+            arrays[self._at].cast(pa.int64()),
+            pa.array([record.text for record in found], pa.string()),
+            pa.array([record.values is not None for record in found], pa.bool_()),
+        ]
+        return pa.table([*arrays, *known], schema=schema(self.stream))
+
     @property
     def _at(self) -> int:
         """Where the event time stands."""
@@ -125,6 +140,8 @@ def _always(count: int) -> pa.Array:
 
 def _as(column: pa.ChunkedArray, declared: Column, stream: str) -> pa.Array:
     """A column as it was declared: a time without a zone is UTC, finer ones are cut off."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     whole = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     try:
         if pa.types.is_timestamp(whole.type):
@@ -205,37 +222,75 @@ class _Files(Part):
         options = self._options(form)
         for batch, one in taken:
             if one.path.stat().st_size:
-                if form == "parquet":
-                    yield self._parquet(one.path, batch)
-                else:
-                    yield from self._text(one.path, form, options, batch)
+                yield from self._file(one.path, form, options, batch)
 
-    def _parquet(self, path: Path, batch: int) -> pa.Table:
-        """The rows of a file; of one that cannot be read to its end, a row that stands for it."""
-        names = [column.name for column in self.stream.columns]
+    def _file(
+        self, path: Path, form: str, options: Mapping[str, str], batch: int
+    ) -> Iterator[pa.Table]:
+        """A file's rows, or what stands for it if its directories say what is no value."""
         try:
-            with path.open("rb") as file:
-                parquet = pq.ParquetFile(
-                    file, coerce_int96_timestamp_unit="us", page_checksum_verification=True
-                )
-                rows = parquet.read(names)
+            told = {} if options.get("recursivefilelookup") == "true" else self._told(path)
+        except UnfitError:
+            yield self._records([Record(str(path), None)], batch)
+            return
+        own = [column for column in self.stream.columns if column.name not in told]
+        if form == "parquet":
+            yield self._parquet(path, own, told, batch)
+        else:
+            yield from self._text(path, form, options, batch, own, told)
+
+    def _told(self, path: Path) -> dict[str, Any]:
+        """The values that directories such as `day=2024-01-01` have of columns."""
+        told = {}
+        for directory in path.parent.relative_to(self.spec.path).parts:
+            name, _, value = directory.partition("=")
+            column = self.stream.columns[
+                place([c.name for c in self.stream.columns], unquote(name))
+            ]
+            null = value == "__HIVE_DEFAULT_PARTITION__"
+            told[column.name] = None if null else of_text(column)(unquote(value))
+        return told
+
+    def _parquet(
+        self, path: Path, own: Sequence[Column], told: Mapping[str, Any], batch: int
+    ) -> pa.Table:
+        """The rows of a file; of one that cannot be read to its end, a row that stands for it."""
+        try:
+            rows = parquet.read(path, own)
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             return self._records([Record(str(path), None)], batch)
+        for column in self.stream.columns:
+            if column.name in told:
+                value = _column([told[column.name]], arrow_type(column))
+                rows = rows.append_column(column.name, pa.repeat(value[0], rows.num_rows))
         return self.complete(rows, batch, str(path))
 
     def _text(
-        self, path: Path, form: str, options: Mapping[str, str], batch: int
+        self,
+        path: Path,
+        form: str,
+        options: Mapping[str, str],
+        batch: int,
+        own: Sequence[Column],
+        told: Mapping[str, Any],
     ) -> Iterator[pa.Table]:
-        found = iter(records(path, form, self.stream.columns, options))
+        found = iter(records(path, form, own, options, exact=self.spec.exact))
         try:
-            while some := list(islice(found, MANY)):
+            while some := [self._whole(one, own, told) for one in islice(found, MANY)]:
                 yield self._records(some, batch)
         except (EOFError, OSError, pa.ArrowException) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             yield self._records([Record(str(path), None)], batch)
+
+    def _whole(self, one: Record, own: Sequence[Column], told: Mapping[str, Any]) -> Record:
+        """A record with what its directories say."""
+        if one.values is None or not told:
+            return one
+        known = dict(zip([c.name for c in own], one.values, strict=True)) | dict(told)
+        return Record(one.text, tuple(known[column.name] for column in self.stream.columns))
 
     def _are_there(self, taken: Iterable[Found]) -> None:
         gone = [one.path for one in taken if not one.path.is_file()]
@@ -259,21 +314,6 @@ class _Files(Part):
                 f"stream {self.name} is read with the option {name}, which verify does not know"
             )
         return given
-
-    def _records(self, found: Sequence[Record], batch: int) -> pa.Table:
-        nothing = (None,) * len(self.stream.columns)
-        columns = zip(*(record.values or nothing for record in found), strict=True)
-        arrays = [
-            _column(list(values), arrow_type(c))
-            for values, c in zip(columns, self.stream.columns, strict=True)
-        ]
-        known = [
-            _all(batch, len(found), pa.int64()),
-            arrays[self._at].cast(pa.int64()),
-            pa.array([record.text for record in found], pa.string()),
-            pa.array([record.values is not None for record in found], pa.bool_()),
-        ]
-        return pa.table([*arrays, *known], schema=schema(self.stream))
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -309,7 +349,11 @@ class _Versions(Part):
         for batch, before, after in self.positions():
             for file in table.between(beginning, before, after):
                 self.sources += 1
-                yield self.complete(table.read(file), batch)
+                rows = table.read(file, self.stream.columns)
+                if rows is None:
+                    yield self._records([Record(str(table.place(file)), None)], batch)
+                else:
+                    yield self.complete(rows, batch)
 
     def _beginning(self) -> Position | None:
         """The first position of all batches."""

@@ -1,6 +1,6 @@
 """Delta tables as their log tells of them: which files a source gave out, and who wrote what."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from json import loads
@@ -15,6 +15,7 @@ from deltalake.exceptions import DeltaError
 
 from jobs.verify.past import Position
 from jobs.verify.verdict import CannotTellError
+from optimizer.query import Column
 
 Action = dict[str, Any]
 
@@ -94,20 +95,36 @@ class Source:
             )
         return pa.schema(table.schema().to_arrow())
 
-    def read(self, add: Action) -> pa.Table:
-        """The rows of a file, its partition's values among them."""
-        schema, path = self._schema, self.path / unquote(add["path"])
+    def place(self, add: Action) -> Path:
+        """Where a file lies."""
+        return self.path / unquote(add["path"])
+
+    def read(self, add: Action, wanted: Sequence[Column]) -> pa.Table | None:
+        """Columns of a file, its partition's values among them; nothing if it cannot be read."""
+        path = self.place(add)
         try:
-            rows = pq.ParquetFile(path).read()
+            file = pq.ParquetFile(path, page_checksum_verification=True)
+            there = [name for name in file.schema_arrow.names if _named(name, wanted)]
+            rows = file.read(there)
         except FileNotFoundError:
             raise CannotTellError(
                 f"{path}, which batches of stream {self.name} took, is gone"
             ) from None
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            return None
         for name, value in (add.get("partitionValues") or {}).items():
             text = pa.scalar(None if value in (None, "") else str(value), pa.string())
-            column = pa.repeat(text, rows.num_rows).cast(schema.field(name).type)
+            column = pa.repeat(text, rows.num_rows).cast(self._schema.field(name).type)
             rows = rows.append_column(name, column)
-        return rows.select(schema.names)
+        made = {name.lower(): rows.column(name) for name in rows.column_names}
+        nothing = pa.chunked_array([pa.nulls(rows.num_rows)])
+        return pa.table({c.name: made.get(c.name.lower(), nothing) for c in wanted})
+
+
+def _named(name: str, wanted: Sequence[Column]) -> bool:
+    return any(name.lower() == column.name.lower() for column in wanted)
 
 
 _UNREAD = {"deletionVectors", "columnMapping"}

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from jobs.verify.fields import Parser, Token, UnfitError, of_json, of_text
+from jobs.verify.verdict import CannotTellError
 from optimizer.query import Column
 
 LISTING = {
@@ -27,10 +28,13 @@ LISTING = {
 
 READ = {
     "parquet": set[str](),
-    "json": {"encoding", "charset", "multiline", "mode"},
+    "json": {
+        "encoding", "charset", "multiline", "mode", "linesep", "timestampformat", "dateformat",
+    },
     "csv": {
         "encoding", "charset", "multiline", "mode", "header", "sep", "delimiter", "quote", "escape",
-        "nullvalue", "comment", "ignoreleadingwhitespace", "ignoretrailingwhitespace",
+        "nullvalue", "comment", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "linesep",
+        "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "timestampformat", "dateformat",
     },
 }  # fmt: skip
 """Options about what is in them that are understood here."""
@@ -55,6 +59,9 @@ class Dialect:
     comment: str
     leading: bool
     trailing: bool
+    line: str
+    empty: str
+    numbers: Mapping[str, str]
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "Dialect":
@@ -67,15 +74,28 @@ class Dialect:
             options.get("comment", ""),
             options.get("ignoreleadingwhitespace", "").lower() == "true",
             options.get("ignoretrailingwhitespace", "").lower() == "true",
+            options.get("linesep", ""),
+            options.get("emptyvalue", ""),
+            {options[name]: number for name, number in _NUMBERS if name in options},
         )
 
 
+_NUMBERS = (("nanvalue", "nan"), ("positiveinf", "inf"), ("negativeinf", "-inf"))
+"""Texts that stand for what has no digits."""
+
+
 def records(
-    path: Path, form: str, columns: Sequence[Column], options: Mapping[str, str]
+    path: Path,
+    form: str,
+    columns: Sequence[Column],
+    options: Mapping[str, str],
+    *,
+    exact: bool = True,
 ) -> Iterator[Record]:
     """All of a file."""
     text = _written(path, options.get("encoding", options.get("charset", "utf-8")))
-    found = _json(text, columns) if form == "json" else _csv(text, columns, options)
+    read = _json if form == "json" else _csv
+    found = read(text, columns, options, exact=exact)
     for record in found:
         if any(_BROKEN.search(part) for part in _texts(record)):
             yield Record(_BROKEN.sub("\ufffd", record.text), None)
@@ -127,15 +147,21 @@ def _tuple(text: str, parsers: Sequence[Parser], found: Sequence[Any]) -> Record
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def _json(text: str, columns: Sequence[Column]) -> Iterator[Record]:
-    names, parsers = [c.name for c in columns], [of_json(c) for c in columns]
-    for line in re.split("\r\n|\r|\n", text):
+def _json(
+    text: str, columns: Sequence[Column], options: Mapping[str, str], *, exact: bool
+) -> Iterator[Record]:
+    names, parsers = [c.name for c in columns], [of_json(c, options) for c in columns]
+    for line in _lines(text, options.get("linesep", "")):
         if line.strip(" \t"):
             found = _object(line)
-            if found is None or not found.keys() <= set(names):
+            if found is None or (exact and not found.keys() <= set(names)):
                 yield Record(line, None)
             else:
                 yield _tuple(line, parsers, [found.get(name) for name in names])
+
+
+def _lines(text: str, end: str) -> list[str]:
+    return text.split(end) if end else re.split("\r\n|\r|\n", text)
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -163,18 +189,33 @@ def _no_number(_: str) -> NoReturn:
 # --- CSV -----------------------------------------------------------------------------------------
 
 
-def _csv(text: str, columns: Sequence[Column], options: Mapping[str, str]) -> Iterator[Record]:
-    dialect, parsers = Dialect.of(options), [of_text(c) for c in columns]
-    texts = [c.type in ("STRING", "BINARY") for c in columns]
-    found = _split(text, dialect)
+def _csv(
+    text: str, columns: Sequence[Column], options: Mapping[str, str], *, exact: bool
+) -> Iterator[Record]:
+    dialect, parsers = Dialect.of(options), [of_text(c, options) for c in columns]
+    found, places, width = _split(text, dialect), list(range(len(columns))), len(columns)
     if options.get("header", "").lower() == "true":
-        next(found, None)
+        _, header = next(found, ("", None))
+        if header and not exact:
+            names = [field.text for field in header]
+            places, width = [place(names, column.name) for column in columns], len(names)
     for line, fields in found:
-        if fields is None or len(fields) != len(columns):
+        if fields is None or len(fields) != width:
             yield Record(line, None)
         else:
-            values = [_value(f, is_text, dialect) for f, is_text in zip(fields, texts, strict=True)]
+            own = [fields[at] for at in places]
+            values = [_value(f, c.type, dialect) for f, c in zip(own, columns, strict=True)]
             yield _tuple(line, parsers, values)
+
+
+def place(names: Sequence[str], wanted: str) -> int:
+    """Where a column stands: Spark does not tell capitals from small letters."""
+    found = [at for at, name in enumerate(names) if name.lower() == wanted.lower()]
+    if len(found) != 1:
+        raise CannotTellError(
+            f"column {wanted} is there {len(found)} times: {', '.join(names) or 'none is'}"
+        )
+    return found[0]
 
 
 @dataclass(frozen=True)
@@ -183,29 +224,39 @@ class _Field:
     quoted: bool = False
 
 
-def _value(field: _Field, is_text: bool, dialect: Dialect) -> str | None:  # noqa: FBT001
+def _value(field: _Field, kind: str, dialect: Dialect) -> str | None:
     """An empty field in quotes is an empty text; what is no text is never empty."""
-    if not field.quoted and field.text == dialect.null:
+    text = field.text
+    if kind in ("STRING", "BINARY") and field.quoted and not text:
+        return dialect.empty
+    if not field.quoted and text == dialect.null:
         return None
-    return field.text if field.text or is_text else None
+    if kind in ("FLOAT", "DOUBLE"):
+        text = dialect.numbers.get(text, text)
+    return text if text or kind in ("STRING", "BINARY") else None
 
 
 def _split(text: str, dialect: Dialect) -> Iterator[tuple[str, list[_Field] | None]]:
     """Each record's text, and its fields; of what is none the first line alone."""
     at = 0
     while at < len(text):
-        end = _line_end(text, at)
+        end = _line_end(text, at, dialect)[0]
         line = text[at:end]
         if line and not (dialect.comment and line.startswith(dialect.comment)):
             fields, stop = _fields(text, at, dialect)
             end = end if fields is None else stop
             yield text[at:end], fields
-        at = end + (2 if text.startswith("\r\n", end) else 1)
+        at = _line_end(text, end, dialect)[1]
 
 
-def _line_end(text: str, at: int) -> int:
+def _line_end(text: str, at: int, dialect: Dialect) -> tuple[int, int]:
+    """Where the line ends, and where the next one begins."""
+    if dialect.line:
+        found = text.find(dialect.line, at)
+        return (found, found + len(dialect.line)) if found >= 0 else (len(text), len(text))
     ends = [end for end in (text.find("\n", at), text.find("\r", at)) if end >= 0]
-    return min(ends, default=len(text))
+    end = min(ends, default=len(text))
+    return end, end + (2 if text.startswith("\r\n", end) else 1)
 
 
 def _fields(text: str, at: int, dialect: Dialect) -> tuple[list[_Field] | None, int]:
@@ -221,7 +272,7 @@ def _fields(text: str, at: int, dialect: Dialect) -> tuple[list[_Field] | None, 
         fields.append(field)
         if text.startswith(dialect.separator, at):
             at += len(dialect.separator)
-        elif at >= len(text) or text[at] in "\r\n":
+        elif at >= len(text) or _line_end(text, at, dialect)[0] == at:
             return fields, at
         else:
             return None, at
@@ -229,7 +280,7 @@ def _fields(text: str, at: int, dialect: Dialect) -> tuple[list[_Field] | None, 
 
 def _bare(text: str, at: int, dialect: Dialect) -> tuple[_Field, int]:
     stop = text.find(dialect.separator, at)
-    end = min(_line_end(text, at), stop if stop >= 0 else len(text))
+    end = min(_line_end(text, at, dialect)[0], stop if stop >= 0 else len(text))
     field = text[at:end]
     field = field.lstrip(" \t") if dialect.leading else field
     return _Field(field.rstrip(" \t") if dialect.trailing else field), end

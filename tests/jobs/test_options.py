@@ -14,10 +14,18 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("csv", "encoding", "UTF-9", "found 'UTF-9'; allowed: an encoding such as UTF-8"),
     ("csv", "encoding", "hex", "found 'hex'; allowed: an encoding such as UTF-8"),
     ("csv", "mode", "DROPMALFORMED", "found 'DROPMALFORMED'; allowed: permissive"),
-    ("csv", "timestampFormat", "yyyy", "not supported for csv; allowed: maxFilesPerTrigger"),
+    ("csv", "timestampFormat", "yyyy", "found 'yyyy'; allowed: a pattern such as dd.MM.yyyy"),
+    ("csv", "dateFormat", "dd-MMM-yyyy", "found 'dd-MMM-yyyy'; allowed: a pattern such as"),
+    ("csv", "dateFormat", "dd/MM/yyyy[/dd]", "found 'dd/MM/yyyy[/dd]'; allowed: a pattern"),
+    ("json", "timestampFormat", "yyyy-MM-ddTHH", "found 'yyyy-MM-ddTHH'; allowed: a pattern"),
+    ("json", "timestampFormat", "yyyy-MM-dd hh", "found 'yyyy-MM-dd hh'; allowed: a pattern"),
+    ("json", "timestampFormat", "yyyy-MM-dd HH:mm:ss[.SSS", "found 'yyyy-MM-dd HH:mm:ss[.SSS'"),
+    ("csv", "timeZone", "UTC", "not supported for csv: leave it out: a time without a zone is one"),
+    ("parquet", "dateFormat", "yyyy", "not supported for parquet; allowed: maxFilesPerTrigger"),
+    ("csv", "lineSep", "", "found ''; allowed: some text"),
     ("json", "multiLine", True, "found 'true'; allowed: false"),
     ("json", "header", True, "not supported for json; allowed: maxFilesPerTrigger"),
-    ("parquet", "mergeSchema", True, "not supported for parquet; allowed: maxFilesPerTrigger"),
+    ("parquet", "mergeSchema", True, "not supported for parquet: leave it out: `schema` says"),
     ("parquet", "maxFilesPerTriger", 1, "unknown option; did you mean maxFilesPerTrigger?"),
     ("parquet", "maxFilesPerTrigger", 0, "found '0'; allowed: a whole number above zero"),
     ("parquet", "cleanSource", "yes", "found 'yes'; allowed: off or archive or delete"),
@@ -31,6 +39,15 @@ def test_what_is_wrong(kind: str, name: str, value: Any, says: str):
     found = problems(kind, {name: value})
     assert list(found) == [name]
     assert found[name].startswith(says)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["dd.MM.yyyy HH:mm:ss", "M/d/yy h:mm a", "yyyyMMdd", "uuuu-MM-dd'T'HH:mm:ss[.SSSSSS][XXX]",
+     "yyyy-MM-dd ''HH'' 'o''clock'", "yyyy-MM-dd HH:mm:ssZ"],
+)  # fmt: skip
+def test_patterns_of_times(pattern: str):
+    assert problems("csv", {"timestampFormat": pattern}) == {}
 
 
 def test_what_is_right():

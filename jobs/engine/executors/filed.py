@@ -14,7 +14,7 @@ import pyarrow as pa
 from jobs.engine.paths import read_parquet
 from jobs.engine.store import BATCH, UNTIL, File, Store
 
-_NUMBER = "file_row_number"
+ROW_NUMBER = "file_row_number"
 """What DuckDB calls the number of a row in its file."""
 
 
@@ -37,6 +37,8 @@ class Filed:
     files: tuple[tuple[str, int], ...]
     schema: pa.Schema
     columns: str = "*"
+    wanted: tuple[str, ...] = ()
+    """The columns to read, where files may have more."""
     before: int | None = None
     """Where an interrupted batch has left rows: the batch before which rows count."""
 
@@ -66,7 +68,9 @@ class Filed:
         Where a column has the name by which DuckDB numbers rows, files are never cut.
         """
         first, last = share.range(sum(rows for _, rows in self.files)) if share else (0, None)
-        uncut = any(name.lower() == _NUMBER for name in self.schema.names)
+        uncut = any(name.lower() == ROW_NUMBER for name in self.schema.names)
+        wanted = ", ".join(map(quoted, self.wanted)) or "*"
+        without = "" if self.wanted else f" EXCLUDE ({ROW_NUMBER})"
         whole, end = [], 0
         for path, rows in self.files:
             begin, end = end, end + rows
@@ -75,12 +79,12 @@ class Filed:
             elif last is not None and begin < last and end > first and not uncut:
                 low, high = max(first - begin, 0), min(last - begin, rows)
                 yield (
-                    f"(SELECT * EXCLUDE ({_NUMBER}) FROM "
-                    f"{read_parquet([path], f', {_NUMBER} = true')} "
-                    f"WHERE {_NUMBER} >= {low} AND {_NUMBER} < {high})"
+                    f"(SELECT {wanted}{without} FROM "
+                    f"{read_parquet([path], f', {ROW_NUMBER} = true')} "
+                    f"WHERE {ROW_NUMBER} >= {low} AND {ROW_NUMBER} < {high})"
                 )
         if whole:
-            yield read_parquet(whole)
+            yield f"(SELECT {wanted} FROM {read_parquet(whole)})"
 
 
 @dataclass

@@ -38,8 +38,14 @@ class Source(Protocol):
     def frame(self, spark: SparkSession) -> DataFrame:
         """The stream's columns, `@reason` and `@row`, without end."""
 
-    def inspect(self, taken: Taken, batch: int) -> None:
-        """Complain if what that batch takes does not have the stream's schema."""
+    def inspect(self, taken: Taken, batch: int) -> str:
+        """Complain if what that batch takes does not have the stream's schema; else what is new.
+
+        That is what a person should hear once, and is empty mostly.
+        """
+
+    def damaged(self, taken: Taken, batch: int) -> bool:
+        """Whether a file that a batch takes through Spark cannot be read, so Spark must not try."""
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
         """What batches in a row took: the columns, `@reason`, `@row` and `@batch`."""

@@ -1,15 +1,14 @@
 """CSV as texts of values: RFC 4180, with the separators and quotes that the job file says."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice, repeat
+from itertools import repeat
 
+from jobs.engine.sources.columns import Match
 from jobs.engine.sources.common import Feed
 from jobs.engine.sources.text import Record
-
-_END = re.compile(r"[\r\n]")
 
 
 class _Quoted(str):
@@ -33,6 +32,12 @@ class Dialect:
     comment: str = ""
     strip: tuple[bool, bool] = (False, False)
     header: bool = False
+    line: str = ""
+    """What ends a line, if not any end of lines does."""
+    empty: str = ""
+    """The text that two quotes are."""
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    """What stands for numbers that have no digits."""
 
     def unescaped(self, inner: str) -> str:
         """What stands between two quotes."""
@@ -57,20 +62,38 @@ class Dialect:
     @cached_property
     def bare(self) -> re.Pattern[str]:
         """A field without quotes."""
-        return re.compile(f"(?:(?!{re.escape(self.separator)})[^\r\n])*")
+        if not self.line:
+            return re.compile(f"(?:(?!{re.escape(self.separator)})[^\r\n])*")
+        stop = f"{re.escape(self.separator)}|{re.escape(self.line)}"
+        return re.compile(f"(?:(?!{stop})(?s:.))*")
+
+    @cached_property
+    def end(self) -> re.Pattern[str]:
+        """The end of a line."""
+        return re.compile(re.escape(self.line) if self.line else "\r\n|\r|\n")
 
 
 def records(text: str, feed: Feed, dialect: Dialect) -> Iterator[Record]:
     """The rows of records, which may go on over several lines within quotes."""
-    columns = feed.stream.columns
-    texts = [column.type in ("STRING", "BINARY") for column in columns]
-    for line, fields, why in islice(_split(text, dialect), int(dialect.header), None):
-        if why or len(fields) != len(columns):
-            expected = f"{len(fields)} fields; stream {feed.name} declares {len(columns)}"
-            yield Record(line, (), why or expected)
+    found = _split(text, dialect)
+    header = next(found, ("", [], None))[1] if dialect.header else []
+    places, width, wanted = _places(header, feed)
+    kinds = [_kind(column.type) for column in feed.stream.columns]
+    for line, fields, why in found:
+        if why or len(fields) != width:
+            yield Record(line, (), why or f"{len(fields)} fields; {wanted}")
         else:
-            values = map(_value, fields, texts, repeat(dialect.null))
-            yield Record(line, tuple(values))
+            picked = map(fields.__getitem__, places)
+            yield Record(line, tuple(map(_value, picked, kinds, repeat(dialect))))
+
+
+def _places(header: Sequence[str], feed: Feed) -> tuple[Sequence[int], int, str]:
+    """Where each column stands, how many fields a record has, and who says so."""
+    declared = len(feed.stream.columns)
+    if feed.exact or not header:
+        return range(declared), declared, f"stream {feed.name} declares {declared}"
+    names = Match.of(feed.stream, header, "the header", exact=False).names
+    return [header.index(name) for name in names], len(header), f"the header has {len(header)}"
 
 
 def header_of(text: str, dialect: Dialect) -> list[str]:
@@ -79,36 +102,46 @@ def header_of(text: str, dialect: Dialect) -> list[str]:
     return [line] if why else [str(field) for field in fields]
 
 
-def _value(field: str, is_text: bool, null: str) -> str | None:  # noqa: FBT001  # mapped
+_TEXT, _FLOATING, _OTHER = range(3)
+
+
+def _kind(declared: str) -> int:
+    """What an empty field is, and one that says that there is no number, depends on."""
+    if declared in ("STRING", "BINARY"):
+        return _TEXT
+    return _FLOATING if declared in ("FLOAT", "DOUBLE") else _OTHER
+
+
+def _value(field: str, kind: int, dialect: Dialect) -> str | None:
     """An empty field in quotes is an empty text; what is no text is never empty."""
-    if type(field) is str and field == null:
+    if not field and type(field) is _Quoted:
+        return dialect.empty if kind == _TEXT else None
+    if type(field) is str and field == dialect.null:
         return None
-    return field if field or is_text else None
+    if kind == _FLOATING:
+        return dialect.numbers.get(field, field) or None
+    return field if field or kind == _TEXT else None
 
 
 def _split(text: str, dialect: Dialect) -> Iterator[tuple[str, list[str], str | None]]:
     """Each record: its text, its fields, or why its first line is none."""
     position = 0
     while position < len(text):
-        stop = _stop(text, position)
+        end = dialect.end.search(text, position)
+        stop = end.start() if end else len(text)
         line = text[position:stop]
         if not line or (dialect.comment and line.startswith(dialect.comment)):
             pass
         elif dialect.quote and dialect.quote in line:
             try:
                 fields, stop = _fields(text, position, dialect)
+                end = dialect.end.match(text, stop)
                 yield text[position:stop], fields, None
             except _NoRecordError as error:
                 yield line, [], str(error)
         else:
             yield line, [dialect.stripped(one) for one in line.split(dialect.separator)], None
-        position = stop + (2 if text.startswith("\r\n", stop) else 1)
-
-
-def _stop(text: str, position: int) -> int:
-    """Where a line ends."""
-    found = _END.search(text, position)
-    return found.start() if found else len(text)
+        position = end.end() if end else len(text)
 
 
 def _fields(text: str, position: int, dialect: Dialect) -> tuple[list[str], int]:
@@ -119,7 +152,7 @@ def _fields(text: str, position: int, dialect: Dialect) -> tuple[list[str], int]
         fields.append(field)
         if text.startswith(dialect.separator, position):
             position += len(dialect.separator)
-        elif position == len(text) or text[position] in "\r\n":
+        elif position == len(text) or dialect.end.match(text, position):
             return fields, position
         else:
             raise _NoRecordError("text after a closing quote")

@@ -19,6 +19,8 @@ from jobs.engine.checkpoint import Part, Taken
 from jobs.engine.executors.filed import Filed, quoted
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.paths import LITERAL, stream_pattern
+from jobs.engine.sources import anew
+from jobs.engine.sources.columns import ignoring
 from jobs.engine.sources.common import (
     Feed,
     SourceError,
@@ -28,7 +30,6 @@ from jobs.engine.sources.common import (
     raw_schema,
 )
 from jobs.engine.sources.reading import Reader
-from jobs.engine.store import BATCH
 from jobs.options import LISTING, options
 from optimizer.query import Column
 
@@ -49,7 +50,10 @@ class FilesSource:
         self._path = local(spec.path, feed.name)
         self._format: str = spec.format
         self._options: dict[str, str] = OPTIONS | options(spec.format, spec.options)
-        self._reader = Reader(feed, spec.format, self._options)
+        self._reader = Reader(
+            feed, spec.format, self._options, None if self._recursive else self._path
+        )
+        self._ignored: set[str] = set()
         self._known: set[Path] = set()
         self._known_until = -1
 
@@ -65,26 +69,33 @@ class FilesSource:
     def frame(self, spark: SparkSession) -> DataFrame:
         """Which files there are: their rows are read from where they lie."""
         listing = {name: value for name, value in self._options.items() if name in LISTING}
-        reader = spark.readStream.format("text").options(**listing)
+        reader = spark.readStream.format("text").schema("`@text` STRING").options(**listing)
         return reader.load(stream_pattern(self._path))
 
-    def inspect(self, taken: Taken, batch: int) -> None:
+    def inspect(self, taken: Taken, batch: int) -> str:
+        ignored: dict[str, None] = {}
         for path in taken.files(batch, after=batch - 1):
             self._is_ours(path)
             try:
-                self._reader.check(path)
+                ignored |= dict.fromkeys(self._reader.check(path))
             except FileNotFoundError:
                 raise SourceError(
                     f"{path} is gone, and batch {batch} of stream {self._feed.name} needs it: "
                     "bring it back and start again"
                 ) from None
+        new = [name for name in ignored if name not in self._ignored]
+        self._ignored |= ignored.keys()
+        return ignoring(self._feed.name, new) if new else ""
 
     def _is_ours(self, path: Path) -> None:
-        """Spark looks into directories such as `k=v`, and would make columns of them."""
-        if path.parent != self._path and not self._recursive:
+        """Spark looks into directories such as `k=v`: each has to name a column of the stream."""
+        if path.parent == self._path or self._recursive:
+            return
+        if self._reader.partition(path) is None:
             raise SourceError(
-                f"{path} is in a directory below that of stream {self._feed.name}: say "
-                "recursiveFileLookup: true to read these as well, or move it away"
+                f"{path} is in a directory below that of stream {self._feed.name} that names no "
+                "declared column: declare it, say recursiveFileLookup: true to read these as "
+                "well, or move it away"
             )
 
     @property
@@ -111,7 +122,8 @@ class FilesSource:
         if not plain:
             return Filed(files, schema)
         nothing = [f"NULL::VARCHAR AS {quoted(name)}" for name in (REASON, ROW)]
-        return Filed(files, schema, ", ".join([*_typed(self._feed.stream.columns), *nothing]))
+        read = ", ".join([*_typed(self._feed.stream.columns), *nothing])
+        return Filed(files, schema, read, tuple(c.name for c in self._feed.stream.columns))
 
     def frame_of(
         self, taken: Taken, batch: int, *, scratch: Path, spark: SparkSession
@@ -140,28 +152,22 @@ class FilesSource:
         work = partial(self._reader.stage, directory)
         return tuple(_done(work, [path for path, _ in counts], spark)), False
 
+    def damaged(self, taken: Taken, batch: int) -> bool:  # noqa: ARG002
+        """Spark reads none of them."""
+        return False
+
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
-        work = partial(_rows_of, self._reader)
-        return self._each(spark, taken, parts).mapInArrow(
-            work, f"{self._feed.raw_schema}, `{BATCH}` BIGINT"
-        )
+        return anew.rows(spark, self._feed, self._reader, self._taken(taken, parts))
 
     def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
-        work = partial(_counts_of, self._reader)
-        counts = self._each(spark, taken, parts).mapInArrow(work, "batch BIGINT, count BIGINT")
-        found = dict.fromkeys((part.batch for part in parts), 0)
-        for batch, count in counts.collect():
-            found[batch] += count
-        return found
+        return anew.counts(spark, self._reader, self._taken(taken, parts), parts)
 
-    def _each(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
-        """The files of batches, and which of them took each, shared out to tasks."""
-        files = [(str(path), batch) for path, batch in taken.files_of(parts).items()]
-        for path, _ in files:
-            self._is_there(Path(path))
-        tasks = max(1, min(len(files), spark.sparkContext.defaultParallelism))
-        listed = spark.createDataFrame(files, "path STRING, batch BIGINT")
-        return listed.repartition(tasks, "path")
+    def _taken(self, taken: Taken, parts: Sequence[Part]) -> Mapping[Path, int]:
+        """The files of batches, and which of them took each."""
+        files = taken.files_of(parts)
+        for path in files:
+            self._is_there(path)
+        return files
 
     def _is_there(self, path: Path) -> None:
         """Whether a file that was taken once still is."""
@@ -178,10 +184,9 @@ class FilesSource:
 
     def _present(self) -> Iterator[Path]:
         """The files that Spark would find."""
-        for directory, _, names in os.walk(self._path):
+        for directory, below, names in os.walk(self._path):
             yield from (Path(directory, name) for name in names if _seen(name))
-            if not self._recursive:
-                return
+            below[:] = [name for name in below if _seen(name) and (self._recursive or "=" in name)]
 
 
 def _done(
@@ -199,26 +204,6 @@ def _seen(name: str) -> bool:
     """Whether Spark takes a file of that name."""
     hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
     return not hidden and not name.endswith("._COPYING_")
-
-
-def _rows_of(reader: Reader, files: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a task."""
-    for file in _listed(files):
-        for rows in reader.tables(Path(file["path"])):
-            number = pa.repeat(pa.scalar(file["batch"], pa.int64()), rows.num_rows)
-            yield from rows.append_column(BATCH, number).to_batches()
-
-
-def _counts_of(reader: Reader, files: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a task."""
-    for file in _listed(files):
-        count = reader.count(Path(file["path"]))
-        yield pa.RecordBatch.from_pylist([{"batch": file["batch"], "count": count}])
-
-
-def _listed(files: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    for some in files:
-        yield from some.to_pylist()
 
 
 def _typed(columns: Iterable[Column]) -> list[str]:

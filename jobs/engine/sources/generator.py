@@ -62,8 +62,12 @@ class GeneratorSource:
         values = drawn.selectExpr(*self._values(), *kept)
         return values.selectExpr(*self._feed.as_it_is, *kept)
 
-    def inspect(self, taken: Taken, batch: int) -> None:
+    def inspect(self, taken: Taken, batch: int) -> str:  # noqa: ARG002
         """What is made up has the right schema."""
+        return ""
+
+    def damaged(self, taken: Taken, batch: int) -> bool:  # noqa: ARG002
+        return False
 
     def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
         spans = [(part.batch, _ticks(part.start), _ticks(part.end)) for part in parts]

@@ -1,5 +1,6 @@
 """JSON as texts of values: RFC 8259, one object a line, nothing else."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from json import JSONDecodeError, JSONDecoder, dumps
@@ -23,11 +24,11 @@ class _NoRowError(ValueError):
     """Why a line is no row."""
 
 
-def records(text: str, feed: Feed) -> Iterator[Record]:
-    """The rows of lines; those without anything but blanks are none."""
+def records(text: str, feed: Feed, end: str = "") -> Iterator[Record]:
+    """The rows of lines, by their usual ends or that one; those of blanks alone are none."""
     columns = [(c.name, c.type, _TEXTS.get(c.type, _number)) for c in feed.stream.columns]
-    names = {column.name for column in feed.stream.columns}
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    names = {column.name for column in feed.stream.columns} if feed.exact else None
+    for line in _lines(text, end):
         if line.strip(" \t"):
             try:
                 found = _object(line, names)
@@ -36,14 +37,21 @@ def records(text: str, feed: Feed) -> Iterator[Record]:
                 yield Record(line, (), str(error))
 
 
-def _object(line: str, names: set[str]) -> dict[str, Any]:
+def _lines(text: str, end: str) -> list[str]:
+    return text.split(end) if end else _END.split(text)
+
+
+_END = re.compile("\r\n|\r|\n")
+
+
+def _object(line: str, names: set[str] | None) -> dict[str, Any]:
     try:
         found = _DECODER.decode(line)
     except (JSONDecodeError, RecursionError):
         raise _NoRowError("not a JSON object") from None
     if not isinstance(found, dict):
         raise _NoRowError("not a JSON object")
-    if unknown := [name for name in found if name not in names]:
+    if names is not None and (unknown := [name for name in found if name not in names]):
         raise _NoRowError(f"unknown field {', '.join(unknown)}")
     return found
 

@@ -23,7 +23,10 @@ class KafkaSource:
     def frame(self, *_: Any) -> NoReturn:
         self._refuse()
 
-    def inspect(self, *_: Any) -> None:
+    def inspect(self, *_: Any) -> NoReturn:
+        self._refuse()
+
+    def damaged(self, *_: Any) -> NoReturn:
         self._refuse()
 
     def again(self, *_: Any) -> NoReturn:

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.paths import duck_reads
-from jobs.engine.sources.common import DAYS, Feed, arrow_type, raw_schema, same_schema
+from jobs.engine.sources.columns import as_declared, matched
+from jobs.engine.sources.common import DAYS, Feed, arrow_type, raw_schema
 
 DAMAGED = "cannot be read"
 """How the reason begins for which a whole file is set aside; the row is the file's path."""
@@ -34,14 +35,17 @@ class DamagedError(Exception):
     """What is wrong with a file that cannot be read."""
 
 
-def check_schema(path: Path, feed: Feed) -> None:
-    """Complain about a file whose columns are not the stream's; not about one without any."""
+def check_schema(path: Path, feed: Feed) -> tuple[str, ...]:
+    """The columns that nobody declared; complain if others are not the stream's.
+
+    A file that cannot be read has none.
+    """
     try:
         with _opened(path) as file:
             found = file.schema_arrow
     except DamagedError:
-        return
-    same_schema(feed.stream, found, str(path))
+        return ()
+    return matched(feed.stream, found, str(path), exact=feed.exact).ignored
 
 
 def rows_if_plain(path: Path, feed: Feed) -> int | None:
@@ -65,15 +69,19 @@ def tables(path: Path, feed: Feed) -> Iterator[pa.Table]:
         yield set_aside(path, feed, str(error))
 
 
-def damage(path: Path) -> str | None:
-    """Why a file cannot be read to its end, if it cannot."""
+def names(path: Path) -> list[str] | None:
+    """The columns of a file; nothing if it cannot be read."""
     try:
         with _opened(path) as file:
-            for _ in file.iter_batches(_MANY):
-                pass
-    except DamagedError as error:
-        return str(error)
-    return None
+            return list(file.schema_arrow.names)
+    except DamagedError:
+        return None
+
+
+def count(path: Path) -> int:
+    """How many rows a file says that it has."""
+    with _opened(path) as file:
+        return int(file.metadata.num_rows)
 
 
 def set_aside(path: Path, feed: Feed, why: str) -> pa.Table:
@@ -113,7 +121,8 @@ def _plain(file: pq.ParquetFile, feed: Feed) -> bool:
         for at in range(metadata.num_columns)
     )
     return (
-        _instants(file)
+        as_declared(feed.stream, file.schema_arrow)
+        and _instants(file, declared)
         and not _old_calendar(metadata.metadata or {})
         and all(
             chunk.compression in _CODECS and _ENCODINGS.issuperset(chunk.encodings)
@@ -129,10 +138,12 @@ def _old_calendar(said: dict[bytes, bytes]) -> bool:
     return old or said.get(b"org.apache.spark.version", b"3") < b"3"
 
 
-def _instants(file: pq.ParquetFile) -> bool:
+def _instants(file: pq.ParquetFile, declared: set[str]) -> bool:
     """Whether all times are microseconds of UTC, and none the twelve bytes of old."""
-    times = [field.type for field in file.schema_arrow if pa.types.is_timestamp(field.type)]
-    return not _twelve_bytes(file) and all(kind.unit == "us" and kind.tz for kind in times)
+    kinds = [field.type for field in file.schema_arrow if field.name in declared]
+    times = [kind for kind in kinds if pa.types.is_timestamp(kind)]
+    old = declared.intersection(_twelve_bytes(file))
+    return not old and all(kind.unit == "us" and kind.tz for kind in times)
 
 
 def _twelve_bytes(file: pq.ParquetFile) -> list[str]:
@@ -219,18 +230,23 @@ def _as_declared(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _batches(file: pq.ParquetFile, path: Path, feed: Feed) -> Iterator[pa.RecordBatch]:
-    """The declared columns of a file, and every page of them."""
-    names = [column.name for column in feed.stream.columns]
+    """The declared columns of a file, by the names that it has for them, and every page of them."""
+    names = matched(feed.stream, file.schema_arrow, str(path), exact=feed.exact).names
     old = [at for at, name in enumerate(names) if name in _twelve_bytes(file)]
     if not old:
-        yield from (rows.select(names) for rows in file.iter_batches(_MANY, columns=names))
+        yield from _columns(file, names)
         return
     with _opened(path, "ms") as coarse:
-        pairs = zip(
-            file.iter_batches(_MANY, columns=names), coarse.iter_batches(_MANY, columns=names),
-            strict=True,
-        )  # fmt: skip
-        yield from (_unwrapped(a.select(names), b.select(names), old) for a, b in pairs)
+        pairs = zip(_columns(file, names), _columns(coarse, names), strict=True)
+        yield from (_unwrapped(a, b, old) for a, b in pairs)
+
+
+def _columns(file: pq.ParquetFile, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    """In that order, and without dictionaries."""
+    for rows in file.iter_batches(_MANY, columns=list(names)):
+        columns = [rows.column(name) for name in names]
+        plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
+        yield pa.RecordBatch.from_arrays(plain, names=list(names))
 
 
 def _unwrapped(fine: pa.RecordBatch, coarse: pa.RecordBatch, old: list[int]) -> pa.RecordBatch:

@@ -51,7 +51,7 @@ _FLOATING = Rule(
 )
 """A number too large for its type has no value: it is not infinity."""
 
-_RULES = {
+RULES = {
     "BOOLEAN": Rule("(?i:true|false)", "TRY_CAST(TEXT AS BOOLEAN)"),
     "TINYINT": _WHOLE,
     "SMALLINT": _WHOLE,
@@ -99,7 +99,7 @@ def typed(feed: Feed, texts: pa.Table, own: Mapping[str, Rule]) -> pa.Table:
 
 
 def _value(text: str, kind: str, own: Mapping[str, Rule]) -> str:
-    rule = own.get(kind) or _RULES.get(kind) or _decimal(kind)
+    rule = own.get(kind) or RULES.get(kind) or _decimal(kind)
     duck = {"STRING": "VARCHAR"}.get(kind, kind)
     value = rule.value.replace("TEXT", quoted(text)).replace("TYPE", duck)
     return f"CASE WHEN regexp_full_match({quoted(text)}, '{rule.looks}') THEN {value} END"

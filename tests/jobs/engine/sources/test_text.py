@@ -20,6 +20,7 @@ import pytest
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.sources.common import Feed, SourceError
 from jobs.engine.sources.reading import Reader
+from jobs.verify.text import records
 from optimizer.query import Column, Stream
 
 TYPES = {
@@ -262,13 +263,42 @@ def test_options_of_csv(tmp_path: Path):
     assert [row["s"] for row in read(path, "csv", TEXTS, sep="||", quote="")] == ['"a']
 
 
+def test_more_options_of_csv(tmp_path: Path):
+    """`verify` reads the same."""
+    types = {"s": "STRING", "y": "BINARY", "v": "DOUBLE", "ts": "TIMESTAMP"}
+    options = {
+        "lineSep": "|", "emptyValue": "none", "nullValue": "NA", "nanValue": "-",
+        "positiveInf": "++", "negativeInf": "nan",
+    }  # fmt: skip
+    path = tmp_path / "x.csv"
+    path.write_text('"","",-,NA|-,a\r\nb,++,"1970-01-01"|"x|y",NA,nan,|,,"",""|"q')
+    rows = read(path, "csv", types, **options)
+    assert [(r["s"], r["y"], repr(r["v"])) for r in rows if r[REASON] is None] == [
+        ("none", b"none", "nan"), ("-", b"a\r\nb", "inf"), ("x|y", None, "-inf"), ("", b"", "None"),
+    ]  # fmt: skip
+    assert [r[ROW] for r in rows if r[REASON]] == ['"q']
+    lower = {name.lower(): value for name, value in options.items()}
+    judged = list(records(path, "csv", feed(**types).stream.columns, lower))
+    assert [one.values and (*one.values[:2], repr(one.values[2])) for one in judged] == [
+        *((r["s"], r["y"], repr(r["v"])) for r in rows[:4]), None,
+    ]  # fmt: skip
+
+
+def test_ends_of_lines_in_json(tmp_path: Path):
+    path = tmp_path / "x.json"
+    path.write_text('{"k":\n1}|{"k": 2}')
+    assert [row["k"] for row in read(path, "json", TEXTS, lineSep="|")] == [1, 2]
+    judged = records(path, "json", feed(**TEXTS).stream.columns, {"linesep": "|"})
+    assert [one.values for one in judged] == [(None, 1, None), (None, 2, None)]
+
+
 HEADERS = {
     "s,k,ts\n": None,
     '\ufeff"s","k","ts"\r\n': None,
     "": None,
     "s,k,x,ts\n": "column x is new",
     "k,s,ts\n": "the header says k, s, ts",
-    "S,k,ts\n": "column S is new",
+    "S,k,ts\n": "column s is missing",
 }
 
 
