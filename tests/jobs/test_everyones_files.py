@@ -1,4 +1,4 @@
-"""Whole jobs over files of all kinds with names of all kinds, on every engine."""
+"""A whole job over files of all kinds with names of all kinds, and how each engine reads them."""
 
 import csv
 import json
@@ -16,13 +16,14 @@ from pyspark.sql import SparkSession
 
 from jobs import specs, streaming
 from jobs.engine.checkpoint import Part
+from jobs.engine.executors.duck import connect
 from jobs.engine.ingest import REASON, ROW
 from jobs.engine.progress import history
 from jobs.engine.sources import files
 from jobs.engine.sources.common import SourceError
 from jobs.engine.store import BATCH
 from tests.jobs.engine.test_paths import DECOYS, HOSTILE, NO_TABLE
-from tests.jobs.test_streaming import run
+from tests.jobs.test_streaming import differences, run
 
 NAMES = [
     name for name in (*HOSTILE, *NO_TABLE, *DECOYS, "_k=v") if name[0] not in "._" or "=" in name
@@ -50,21 +51,48 @@ def iso(k: int) -> str:
 
 
 def write(place: Path) -> None:
-    """One tuple a file and stream; `s` is the file's name.  One file of Parquet is torn."""
+    """A tuple a file, whose name it tells; of texts, which are found alike, some only are alone."""
     for stream in STREAMS:
         (place / stream).mkdir(parents=True)
     for k, (name, (kind, old)) in enumerate(zip(NAMES, cycle(TIMES), strict=False)):
         times = pa.array([moment(k)], pa.timestamp("us")).cast(kind)
-        rows = pa.table({"k": [k], "s": [name], "ts": times})
+        rows = pa.table({"k": [k], "s": [name], "ts": times, "more": [[k]]})
         pq.write_table(rows, place / "p" / name, use_deprecated_int96_timestamps=old)
-        with (place / "c" / name).open("w", newline="") as file:
+        alone = name if k % APART == 0 else "others"
+        with (place / "c" / alone).open("a", newline="") as file:
             csv.writer(file).writerow([k, name, iso(k)])
-        (place / "j" / name).write_text(json.dumps({"k": k, "s": name, "ts": iso(k)}))
+        with (place / "j" / alone).open("a") as file:
+            file.write(json.dumps({"k": k, "s": name, "ts": iso(k)}) + "\n")
     (place / "p" / "torn").write_bytes((place / "p" / NAMES[0]).read_bytes()[:100])
     far = pa.table({"k": [1], "s": ["far"], "ts": pa.array([2**63 - 1], pa.timestamp("us", "UTC"))})
     pq.write_table(far, place / "p" / "far")
     (place / "c" / "wrong").write_text('x,"y",z\n')
     (place / "j" / "wrong").write_text("{} {}\n")
+    below(place)
+
+
+APART = 6
+"""Of so many tuples of a text one has a file of its own: Spark asks a process about each file."""
+
+BELOW = len(NAMES)
+"""What `k` is in directories below: two streams have it from their names, the third reads there."""
+
+
+def below(place: Path) -> None:
+    """Partitions, directories of any other name, and what writers leave beside their files."""
+    for stream in STREAMS:
+        for name in ("_SUCCESS", ".part.crc", "_temporary/0/part", "a._COPYING_", ".hidden/part"):
+            (place / stream / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / stream / name).write_text("no row")
+    for directory in ("p/k", "c/k", "j/z"):
+        (place / f"{directory}={BELOW}" / "_temporary").mkdir(parents=True)
+        (place / f"{directory}={BELOW}" / "_temporary" / "part").write_text("no row")
+    times = pa.array([moment(BELOW) // 1000], pa.timestamp("ms"))
+    rows = pa.table({"TS": times, "S": ["below"]})
+    pq.write_table(rows, place / "p" / f"k={BELOW}" / "part", compression="zstd")
+    (place / "c" / f"k={BELOW}" / "part").write_text(f"below,{iso(BELOW)}\r\n")
+    line = json.dumps({"k": BELOW, "s": "below", "ts": iso(BELOW)})
+    (place / "j" / f"z={BELOW}" / "part").write_text(line)
 
 
 def job(directory: Path, engine: str, storage: str = STORAGE) -> Path:
@@ -74,6 +102,7 @@ def job(directory: Path, engine: str, storage: str = STORAGE) -> Path:
             name: {
                 "source": "files", "path": f"{PLACE}/{name}", "format": form, "schema": SCHEMA,
                 "event_time": "ts", "lateness": "1 hour",
+                **({"options": {"recursiveFileLookup": True}} if name == "j" else {}),
             }
             for name, form in STREAMS.items()
         },
@@ -87,30 +116,61 @@ def job(directory: Path, engine: str, storage: str = STORAGE) -> Path:
     return path
 
 
-@pytest.mark.parametrize("engine", streaming.EXECUTORS)
-def test_every_file_is_read_once(
-    spark: SparkSession, tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
-):
-    if engine == "spark-duckdb":
-        monkeypatch.setattr(files, "_LARGE", 0)  # so that tasks read what has to be rewritten
-    place = tmp_path / PLACE
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("everyones") / PLACE
+
+
+@pytest.fixture(scope="module")
+def path(spark: SparkSession, place: Path) -> Path:
+    """A job that has run over all of them, by Spark's own listing."""
     write(place)
-    path = job(tmp_path, engine)
+    made = job(place.parents[PLACE.count("/")], "duckdb")
+    run(made)
+    return made
 
-    batches = run(path)
 
+ALL = [*NAMES, "below"]
+
+
+def test_every_file_is_read_once(path: Path, place: Path):
     store = streaming.job_store(specs.load(path))
     results = [tuple(row.values()) for row in store.load("out/q").to_pylist()]
-    assert sorted(results) == [(k, name, name, name) for k, name in enumerate(NAMES)]
-    assert sum(batch.streams["p"].rejected for batch in batches) == 2
+    assert sorted(results) == [(k, name, name, name) for k, name in enumerate(ALL)]
+    assert sum(batch.streams["p"].rejected for batch in history(store)) == 2
     assert set_aside(store, "p") == {
         str(place / "p" / "far"): "ts has no value of TIMESTAMP",
         str(place / "p" / "torn"): "cannot be read",
     }
     assert set_aside(store, "c") == {'x,"y",z': "k is not BIGINT: x, ts is not TIMESTAMP: z"}
     assert set_aside(store, "j") == {"{} {}": "not a JSON object"}
-    if engine == "spark":
-        read_by_batch(spark, path)
+    assert differences(path) == []
+    assert [one.source.waiting(one.taken, 0) for one in streaming.streams(specs.load(path))] == [
+        0
+    ] * 3
+
+
+@pytest.mark.parametrize("where", ["tasks", "spark"])
+def test_every_engine_reads_the_same(
+    spark: SparkSession, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+):
+    """DuckDB in Spark's tasks and Spark itself, from files that tasks have written anew."""
+    monkeypatch.setattr(files, "_LARGE", 0)
+    for inlet in streaming.streams(specs.load(path)):
+        source, taken = inlet.source, inlet.taken
+        assert isinstance(source, files.FilesSource)
+        if where == "spark":
+            found = source.frame_of(taken, 0, scratch=tmp_path, spark=spark).toArrow()
+        else:
+            with connect() as connection:
+                filed = source.filed(taken, 0, scratch=tmp_path, spark=spark)
+                filed.define(connection, "found", None)
+                found = connection.sql("FROM found").to_arrow_table()
+        assert told(found) == told(source.rows(taken, 0))
+
+
+def told(rows: pa.Table) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(row.values()) for row in rows.to_pylist())
 
 
 def set_aside(store: Any, stream: str) -> dict[str, str]:
@@ -121,8 +181,7 @@ def set_aside(store: Any, stream: str) -> dict[str, str]:
     }
 
 
-def read_by_batch(spark: SparkSession, path: Path) -> None:
-    """Check that the same can be read again for statistics, batch by batch."""
+def test_statistics_read_the_same_batch_by_batch(spark: SparkSession, path: Path):
     spec = specs.load(path)
     done = history(streaming.job_store(spec))
     for inlet in streaming.streams(spec):
@@ -135,24 +194,14 @@ def read_by_batch(spark: SparkSession, path: Path) -> None:
         assert Counter(rows.column(BATCH).to_pylist()) == taken
         assert Counter(inlet.source.count(spark, inlet.taken, parts)) == taken
         fitting = [row["s"] for row in rows.to_pylist() if row[REASON] is None]
-        assert sorted(fitting) == sorted(NAMES)
+        assert sorted(fitting) == sorted(ALL)
 
 
-def test_directories_below_are_another_matter(spark: SparkSession, tmp_path: Path):
-    """Spark would make columns of their names: they are refused, or read as they are."""
-    write(tmp_path / PLACE)
-    for name in ("k=1", "z=2"):
-        below = tmp_path / PLACE / "j" / name
-        below.mkdir()
-        (below / "x").write_text(json.dumps({"k": 0, "s": name, "ts": iso(0)}))
-    path = job(tmp_path, "duckdb", "storage")
-    with pytest.raises(SourceError, match="say recursiveFileLookup: true to read these as well"):
-        run(path)
-
+def test_directories_below_are_another_matter(place: Path, path: Path):
+    """Spark would make columns of their names: they are declared, read as they are, or refused."""
     content = yaml.safe_load(path.read_text())
-    content["streams"]["j"]["options"] = {"recursiveFileLookup": True}
-    path.write_text(yaml.safe_dump(content))
-    run(path)
-    store = streaming.job_store(specs.load(path))
-    found = Counter(row["c"] for row in store.load("out/q").to_pylist())
-    assert found == Counter([*NAMES, "k=1", "z=2"])
+    del content["streams"]["j"]["options"]
+    other = path.with_name("refused.yaml")
+    other.write_text(yaml.safe_dump(content))
+    with pytest.raises(SourceError, match="say recursiveFileLookup: true to read these as well"):
+        streaming.streams(specs.load(other))
