@@ -46,6 +46,16 @@ class Stream:
     """How many files a batch takes at most."""
     options: tuple[tuple[str, str | bool], ...] = ()
     """How its text files are written."""
+    mode: str = ""
+    """What `columns` says, if anything."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """Columns that directories tell, and what these call them."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether files have the declared columns and no others."""
+        named = self.format == "parquet" or bool(dict(self.options).get("header"))
+        return self.mode == "exact" or (self.mode == "" and not named)
 
     @property
     def schema(self) -> str:

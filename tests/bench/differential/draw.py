@@ -1,12 +1,13 @@
 """A case of a seed: streams, rows, files, a query over them and a plan."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
-from tests.bench.differential import queries, writers
+from tests.bench.differential import layouts, queries, writers
 from tests.bench.differential.case import Case, File, Query, Row, Stream
-from tests.bench.differential.texts import SEPARATORS, spoiled
+from tests.bench.differential.texts import DAYS, MOMENTS, SEPARATORS, spoiled
 from tests.bench.differential.values import COLUMNS, STREAMS, TYPES, maker, some
 
 CLOCK = 1_790_000_000_000_000
@@ -14,6 +15,9 @@ CLOCK = 1_790_000_000_000_000
 
 ROWS = {1: 60, 2: 36, 3: 14}
 """How many rows a stream has at most, by the number of inputs."""
+
+PACKED = (".gz", ".zst", ".bz2")
+"""Ends of names of text files that are compressed."""
 
 FORMATS = ("parquet", "parquet", "csv", "json")
 
@@ -70,10 +74,10 @@ def _pace(r: Random) -> Pace:
 def _stream(r: Random, name: str, pace: Pace, formats: Sequence[str]) -> Stream:
     form = r.choice(formats)
     names = some(r, COLUMNS, r.randrange(2, 7))
-    types = [r.choice([t for t in TYPES if writers.can_hold(form, t)]) for _ in names]
+    types = [r.choice(TYPES) for _ in names]
     time = r.randrange(len(names))
     types[time] = "TIMESTAMP"
-    return Stream(
+    made = Stream(
         name,
         tuple(zip(names, types, strict=True)),
         names[time],
@@ -82,13 +86,39 @@ def _stream(r: Random, name: str, pace: Pace, formats: Sequence[str]) -> Stream:
         format=form,
         directory=f"{r.choice(DIRECTORIES)}/{name}" if r.random() < 0.5 else name,
         at_once=r.choice([1, 1, 2, 3]),
-        options=_options(r) if form == "csv" else (),
+        options=_options(r, form),
     )
+    named = form != "csv" or bool(dict(made.options)["header"])
+    made = replace(made, mode=r.choice(["", "", "exact", *(["declared"] if named else [])]))
+    if r.random() < 0.15:
+        return layouts.partitioned(r, made)
+    recursive = ("recursiveFileLookup", True)
+    return replace(made, options=(*made.options, recursive)) if r.random() < 0.1 else made
 
 
-def _options(r: Random) -> tuple[tuple[str, str | bool], ...]:
-    header, separator = r.random() < 0.5, r.choice(SEPARATORS)
-    return (("header", header), *([("sep", separator)] if separator != "," else []))
+def _options(r: Random, form: str) -> tuple[tuple[str, str | bool], ...]:
+    found: dict[str, Any] = {}
+    if form == "csv":
+        found = {"header": r.random() < 0.5}
+        if (separator := r.choice(SEPARATORS)) != ",":
+            found["sep"] = separator
+    often = {"csv": 0.4, "json": 0.2}.get(form, 0)
+    for name, values in (CSV if form == "csv" else JSON).items() if r.random() < often else ():
+        if r.random() < 0.4:
+            found[name] = r.choice(values)
+    return tuple(found.items())
+
+
+JSON: dict[str, tuple[Any, ...]] = {
+    "timestampFormat": tuple(MOMENTS), "dateFormat": tuple(DAYS), "lineSep": ("\n", "\x1e"),
+    "encoding": ("UTF-16", "utf-8"),
+}  # fmt: skip
+CSV: dict[str, tuple[Any, ...]] = JSON | {
+    "quote": ("'",), "escape": ("\\",), "nullValue": ("NA", "-"), "emptyValue": ("EMPTY",),
+    "nanValue": ("missing",), "positiveInf": ("++",), "negativeInf": ("--",), "comment": ("#",),
+    "ignoreLeadingWhiteSpace": (True, False), "ignoreTrailingWhiteSpace": (True, False),
+}  # fmt: skip
+"""Options of text files, and what they may be."""
 
 
 def _files(r: Random, stream: Stream, pace: Pace, inputs: int) -> Iterator[File]:
@@ -99,10 +129,13 @@ def _files(r: Random, stream: Stream, pace: Pace, inputs: int) -> Iterator[File]
         share = [row for where, row in rows if where * count // pace.batches == at]
         writer = r.choice(writers.names(stream))
         risk = mishaps if writers.breaks(stream, writer) else 0
-        packed = ".gz" if stream.format != "parquet" and r.random() < 0.1 else ""
-        name = f"{number:03}{r.choice(NAMES)}.{stream.format}{packed}"
+        packed = r.choice(PACKED) if stream.format != "parquet" and r.random() < 0.2 else ""
+        below, values = layouts.placed(r, stream)
+        name = f"{below}{number:03}{r.choice(NAMES)}.{stream.format}{packed}"
         lines = [
-            spoiled(r, stream, row) if r.random() < risk else writers.told(stream, writer, row)
+            spoiled(r, stream, row)
+            if r.random() < risk
+            else layouts.within(stream, writers.told(stream, writer, row), values)
             for row in share
         ]
         yield File(stream.name, name, writer, tuple(lines))

@@ -48,6 +48,7 @@ def job_file(case: Case, root: Path, engine: str, name: str = "") -> Path:
         "engine": engine,
         "storage": f"storage-{name or engine}",
         "trigger": "100 milliseconds",
+        "durable": name != "",
         "streams": {stream.name: _stream(stream) for stream in case.streams},
         "queries": {case.name: _query(case)},
     }
@@ -62,6 +63,7 @@ def _stream(stream: Stream) -> dict[str, Any]:
         "schema": stream.schema, "event_time": stream.time, "lateness": length(stream.lateness),
         "ahead": length(stream.ahead),
         "options": {"maxFilesPerTrigger": stream.at_once} | dict(stream.options),
+        **({"columns": stream.mode} if stream.mode else {}),
     }  # fmt: skip
 
 

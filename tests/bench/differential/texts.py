@@ -28,6 +28,28 @@ SEPARATORS = (",", ",", ";", "\t", "|", "::")
 ZONES = ("", "Z", "+00:00", "+05:45", "-03:30", "+1245")
 
 
+MOMENTS: dict[str, Callable[[datetime], str]] = {
+    "dd.MM.yyyy HH:mm:ss.SSSSSS": lambda t: f"{t:%d.%m.}{t.year:04}{t: %H:%M:%S.%f}",
+    "yyyy/M/d'T'H-m-ss[.SSSSSS]XXX": lambda t: (
+        f"{t.year:04}/{t.month}/{t.day}T{t.hour}-{t.minute}-{t:%S}"
+        f"{f'.{t:%f}' if t.microsecond else ''}Z"
+    ),
+    "'on' yyyyMMdd 'at' h:mm:ss.SSSSSS a": lambda t: (
+        f"on {t.year:04}{t:%m%d} at {(t.hour + 11) % 12 + 1}:{t:%M:%S.%f} "
+        f"{'am' if t.hour < 12 else 'PM'}"
+    ),
+}
+"""Patterns of times, and how times are written by each."""
+
+DAYS: dict[str, Callable[[date], str]] = {
+    "d.M.yyyy": lambda day: f"{day.day}.{day.month}.{day.year:04}",
+    "uuuuMMdd": lambda day: f"{day.year:04}{day.month:02}{day.day:02}",
+}
+
+PLAIN = {"header", "sep", "recursiveFileLookup"}
+"""Options under which everybody's files can be read."""
+
+
 @dataclass(frozen=True)
 class Texts:
     """A writer of text files."""
@@ -56,7 +78,21 @@ def text(value: Value, kind: str, r: Random) -> str:
         case "TIMESTAMP":
             assert isinstance(value, int)
             return moment(value, r)
+    if isinstance(value, bytes):
+        return value.decode()
     return value if isinstance(value, str) else repr(value)
+
+
+def as_asked(value: Value, kind: str, r: Random, options: dict[str, Any]) -> str:
+    """A value as a stream's options say."""
+    if kind == "TIMESTAMP" and (pattern := options.get("timestampFormat")):
+        return MOMENTS[pattern](datetime(1970, 1, 1) + timedelta(microseconds=value))  # type: ignore[arg-type]  # noqa: DTZ001
+    if kind == "DATE" and (pattern := options.get("dateFormat")):
+        return DAYS[pattern](date(1970, 1, 1) + timedelta(days=value))  # type: ignore[arg-type]
+    if isinstance(value, float) and not math.isfinite(value):
+        names = {"nan": "nanValue", "inf": "positiveInf", "-inf": "negativeInf"}
+        return str(options.get(names[repr(value)], repr(value)))
+    return text(value, kind, r)
 
 
 def moment(micros: int, r: Random) -> str:
@@ -111,33 +147,55 @@ def _csv(dialect: str) -> Texts:
         return made.getvalue()
 
     told = _empty_for_null if dialect == "unix" else _null_for_empty
-    return Texts(write, told, lambda stream: len(_options(stream).get("sep", ",")) == 1)
+    return Texts(write, told, _one_character)
 
 
 def _null_for_empty(value: Value, _: str) -> Value:
-    return None if value == "" else value
+    return None if value in ("", b"") else value
 
 
 def _empty_for_null(value: Value, kind: str) -> Value:
-    return "" if value is None and kind == "STRING" else value
+    empty: dict[str, Value] = {"STRING": "", "BINARY": b""}
+    return empty.get(kind) if value is None else value
 
 
 def _by_hand(stream: Stream, rows: Sequence[Line], r: Random) -> str:
-    """RFC 4180 to the letter: texts in quotes, NULL as nothing."""
-    separator = _options(stream).get("sep", ",")
+    """RFC 4180 to the letter, or as options say: texts in quotes, NULL as nothing."""
+    options = _options(stream)
+    separator = options.get("sep", ",")
     lines = [row.text if isinstance(row, Broken) else _record(stream, row, r) for row in rows]
-    if _options(stream).get("header"):
-        lines.insert(0, separator.join(f'"{name}"' for name, _ in stream.columns))
-    return "".join(line + r.choice(["\r\n", "\n"]) for line in lines)
+    if options.get("header"):
+        lines.insert(0, separator.join(_quoted(name, options) for name, _ in stream.columns))
+    if "comment" in options:
+        lines.insert(r.randrange(len(lines) + 1), "# no row")
+    mark = "\ufeff" if lines and "encoding" not in options and r.random() < 0.2 else ""
+    ends = [options["lineSep"]] if "lineSep" in options else ["\r\n", "\n"]
+    return mark + "".join(line + r.choice(ends) for line in lines)
 
 
 def _record(stream: Stream, row: Row, r: Random) -> str:
-    fields = []
+    options, fields = _options(stream), []
     for (_, kind), value in zip(stream.columns, row, strict=True):
-        told = "" if value is None else text(value, kind, r)
-        quoted = kind == "STRING" and value is not None
-        fields.append('"' + told.replace('"', '""') + '"' if quoted else told)
-    return str(_options(stream).get("sep", ",")).join(fields)
+        if value is None:
+            fields.append(str(options.get("nullValue", "")))
+        elif kind in {"STRING", "BINARY"}:
+            fields.append(_quoted(text(value, kind, r), options))
+        else:
+            before, after = ("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace")
+            told = as_asked(value, kind, r, options)
+            fields.append(f"{_blank(r, options, before)}{told}{_blank(r, options, after)}")
+    return str(options.get("sep", ",")).join(fields)
+
+
+def _blank(r: Random, options: dict[str, Any], name: str) -> str:
+    return r.choice(["", " ", "  "]) if options.get(name) else ""
+
+
+def _quoted(told: str, options: dict[str, Any]) -> str:
+    quote, escape = options.get("quote", '"'), options.get("escape", '"')
+    if quote != escape:
+        told = told.replace(escape, escape * 2)
+    return f"{quote}{told.replace(quote, escape + quote)}{quote}"
 
 
 def _pandas_csv(stream: Stream, rows: Sequence[Line], r: Random) -> str:
@@ -153,7 +211,7 @@ def _frame(stream: Stream, rows: Sequence[Line], r: Random) -> pd.DataFrame:
     columns = {}
     for at, (name, kind) in enumerate(stream.columns):
         values: list[Any] = [row[at] for row in rows if not isinstance(row, Broken)]
-        if kind_of(kind) in {"DECIMAL", "DATE", "TIMESTAMP"}:
+        if kind_of(kind) in {"DECIMAL", "DATE", "TIMESTAMP", "BINARY"}:
             values = [None if value is None else text(value, kind, r) for value in values]
         columns[name] = pd.Series(values, dtype="float64" if kind_of(kind) == "DOUBLE" else object)
     return pd.DataFrame(columns)
@@ -161,7 +219,7 @@ def _frame(stream: Stream, rows: Sequence[Line], r: Random) -> pd.DataFrame:
 
 def _pandas_told(value: Value, _: str) -> Value:
     lost = isinstance(value, float) and math.isnan(value)
-    return None if lost or value == "" else value
+    return None if lost or value in ("", b"") else value
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -170,7 +228,10 @@ def _pandas_told(value: Value, _: str) -> Value:
 def _json(stream: Stream, rows: Sequence[Line], r: Random) -> str:
     """Objects as JSON allows them: escapes or none, fields in any order or left out."""
     lines = [row.text if isinstance(row, Broken) else _object(stream, row, r) for row in rows]
-    return "".join(line + r.choice(["\n", "\r\n", "\n\n"]) for line in lines)
+    ends = (
+        [_options(stream)["lineSep"]] if "lineSep" in _options(stream) else ["\n", "\r\n", "\n\n"]
+    )
+    return "".join(line + r.choice(ends) for line in lines)
 
 
 def _object(stream: Stream, row: Row, r: Random) -> str:
@@ -178,9 +239,19 @@ def _object(stream: Stream, row: Row, r: Random) -> str:
     ascii_only, blank = r.random() < 0.5, r.choice(["", " "])
     for (name, kind), value in zip(stream.columns, row, strict=True):
         if value is not None or r.random() < 0.5:
-            token = _token(value, kind, r, ascii_only=ascii_only)
+            token = _formatted(value, kind, r, _options(stream)) or _token(
+                value, kind, r, ascii_only=ascii_only
+            )
             fields.append(f"{json.dumps(name, ensure_ascii=ascii_only)}:{blank}{token}")
     return "{" + f",{blank}".join(r.sample(fields, len(fields))) + "}"
+
+
+def _formatted(value: Value, kind: str, r: Random, options: dict[str, Any]) -> str:
+    """A date or time that looks as options say."""
+    pattern = {"DATE": "dateFormat", "TIMESTAMP": "timestampFormat"}.get(kind, "")
+    if value is None or pattern not in options:
+        return ""
+    return json.dumps(as_asked(value, kind, r, options))
 
 
 def _token(value: Value, kind: str, r: Random, *, ascii_only: bool) -> str:
@@ -214,11 +285,17 @@ def _finite(value: Value, _: str) -> Value:
 
 
 def _no_decimals(stream: Stream) -> bool:
-    return all(kind_of(kind) not in {"DECIMAL", "BINARY"} for _, kind in stream.columns)
+    return _plain(stream) and all(
+        kind_of(kind) not in {"DECIMAL", "BINARY"} for _, kind in stream.columns
+    )
 
 
 def _one_character(stream: Stream) -> bool:
-    return len(_options(stream).get("sep", ",")) == 1
+    return _plain(stream) and len(_options(stream).get("sep", ",")) == 1
+
+
+def _plain(stream: Stream) -> bool:
+    return _options(stream).keys() <= PLAIN
 
 
 WRITERS: dict[str, dict[str, Texts]] = {

@@ -1,8 +1,10 @@
 """Files as other programs write them."""
 
+import bz2
 import gzip
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 from tests.bench.differential import texts
 from tests.bench.differential.case import Case, File, Row, Stream
 from tests.bench.differential.functions import digits, kind_of
+from tests.bench.differential.layouts import dressed
 
 Writer = Callable[[Path, Stream, Sequence[Any], Random], None]
 
@@ -53,11 +56,13 @@ def write(case: Case, root: Path) -> None:
         directory.mkdir(parents=True)
         for at, file in enumerate(f for f in case.files if f.stream == stream.name):
             path = directory / file.name
+            path.parent.mkdir(parents=True, exist_ok=True)
             r = Random(f"{case.seed} {file.name}")
+            shown, rows = dressed(stream, file.rows, r)
             if stream.format == "parquet":
-                WRITERS[file.writer](path, stream, file.rows, r)
+                WRITERS[file.writer](path, shown, rows, r)
             else:
-                _text(path, stream, file, r)
+                _text(path, shown, replace(file, rows=tuple(rows)), r)
             os.utime(path, (1_700_000_000 + at, 1_700_000_000 + at))
 
 
@@ -106,39 +111,162 @@ def _large(path: Path, stream: Stream, rows: Sequence[Any], r: Random) -> None:
     pq.write_table(made.cast(pa.schema(fields)), path, version=r.choice(["2.4", "2.6"]))
 
 
+def _nanos(path: Path, stream: Stream, rows: Sequence[Any], r: Random) -> None:
+    """Times in nanoseconds, or in twelve bytes, as far as these reach."""
+    made = table(stream, rows)
+    old = all(abs(time) < NANOS for row in rows for time in _times(stream, row))
+    if old:
+        kind = pa.timestamp("ns", r.choice([None, "UTC", "Asia/Kathmandu"]))
+        for at, (name, type_) in enumerate(stream.columns):
+            if type_ == "TIMESTAMP":
+                finer = [
+                    None if row[at] is None else row[at] * 1000 + r.randrange(1000) for row in rows
+                ]
+                made = made.set_column(at, name, pa.array(finer, pa.int64()).cast(kind))
+    pq.write_table(made, path, use_deprecated_int96_timestamps=old and r.random() < 0.5)
+
+
+def _millis(path: Path, stream: Stream, rows: Sequence[Any], r: Random) -> None:
+    """Times in milliseconds."""
+    zone, made = r.choice([None, "UTC", "America/New_York"]), table(stream, rows)
+    for at, (name, type_) in enumerate(stream.columns):
+        if type_ == "TIMESTAMP":
+            coarse = [None if row[at] is None else row[at] // 1000 for row in rows]
+            kind = pa.timestamp("ms", zone)
+            made = made.set_column(at, name, pa.array(coarse, pa.int64()).cast(kind))
+    pq.write_table(made, path)
+
+
+def _narrow(path: Path, stream: Stream, rows: Sequence[Any], r: Random) -> None:
+    """Values in types that just hold them; texts in dictionaries."""
+    made = table(stream, rows)
+    for at, (name, type_) in enumerate(stream.columns):
+        fits = [column for kind in narrower(type_) if (column := _held(made.column(at), kind))]
+        if fits and r.random() < 0.8:
+            made = made.set_column(at, name, r.choice(fits))
+    pq.write_table(made, path, compression=r.choice(["snappy", "zstd", "gzip"]))
+
+
+def _held(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+    """A column in another type, if nothing is lost."""
+    try:
+        held = column.dictionary_encode() if pa.types.is_dictionary(kind) else column.cast(kind)
+        same = repr(held.cast(column.type).to_pylist()) == repr(column.to_pylist())
+    except (pa.ArrowException, ValueError):
+        return None
+    return held if same else None
+
+
+NANOS = 9_000_000_000_000_000
+"""So many microseconds from 1970 nanoseconds reach."""
+
+
+LEAST = -(2**63) // 1000 + 1
+"""The first millisecond that has microseconds."""
+
+
+def _times(stream: Stream, row: Row) -> Sequence[int]:
+    kinds = [kind for _, kind in stream.columns]
+    return [v for v, kind in zip(row, kinds, strict=True) if kind == "TIMESTAMP" and v is not None]  # type: ignore[misc]
+
+
+BYTES, SHORTS = [pa.int8(), pa.uint8()], [pa.int16(), pa.uint16()]
+INTS = [*BYTES, *SHORTS, pa.int32(), pa.uint32()]
+
+
+def narrower(type_: str) -> list[pa.DataType]:
+    """Types of which each value is one of that type."""
+    if type_.startswith("DECIMAL"):
+        precision, scale = digits(type_)
+        room = {3: BYTES, 5: SHORTS, 10: INTS[4:], 19: [pa.int64()]}
+        whole = [
+            kind for many, kinds in room.items() if many <= precision - scale for kind in kinds
+        ]
+        less = [pa.decimal128(precision - 1, scale)] if precision - 1 >= max(scale, 1) else []
+        return [pa.null(), *whole, *less]
+    return [pa.null(), *{
+        "SMALLINT": BYTES, "INT": BYTES + SHORTS, "BIGINT": INTS,
+        "FLOAT": [*BYTES, *SHORTS, pa.float16()], "DOUBLE": [*INTS, pa.float16(), pa.float32()],
+        "STRING": [pa.dictionary(pa.int32(), pa.string())], "BINARY": [pa.binary(1), pa.binary(2)],
+    }.get(type_, [])]  # fmt: skip
+
+
 WRITERS: dict[str, Writer] = {
     "pyarrow": _pyarrow,
     "zoned": _zoned,
     "pandas": _pandas,
     "large": _large,
+    "nanos": _nanos,
+    "millis": _millis,
+    "narrow": _narrow,
 }
 """Of Parquet."""
 
 
 def _text(path: Path, stream: Stream, file: File, r: Random) -> None:
-    made = texts.WRITERS[stream.format][file.writer].write(stream, file.rows, r).encode()
-    path.write_bytes(gzip.compress(made) if path.suffix == ".gz" else made)
+    text = texts.WRITERS[stream.format][file.writer].write(stream, file.rows, r)
+    made = text.encode(str(dict(stream.options).get("encoding", "utf-8")))
+    path.write_bytes(PACKERS.get(path.suffix, bytes)(made))
+
+
+def _members(data: bytes) -> bytes:
+    """Two files of gzip, one behind the other, are one."""
+    middle = len(data) // 2
+    return gzip.compress(data[:middle]) + gzip.compress(data[middle:])
+
+
+PACKERS = {
+    ".gz": _members,
+    ".bz2": bz2.compress,
+    ".zst": lambda data: _arrow(data, "zstd"),
+}
+
+
+def _arrow(data: bytes, codec: str) -> bytes:
+    made = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(made, codec) as stream:
+        stream.write(data)
+    return bytes(made.getvalue())
 
 
 def names(stream: Stream) -> list[str]:
     """Who may write a stream's files."""
     if stream.format == "parquet":
-        return list(WRITERS)
+        return [name for name in WRITERS if name != "narrow" or not stream.exact]
     return [name for name, one in texts.WRITERS[stream.format].items() if one.fits(stream)]
 
 
 def told(stream: Stream, writer: str, row: Row) -> Row:
     """A row as it can be read again."""
+    kinds = [kind for _, kind in stream.columns]
+    if writer == "millis":
+        return tuple(
+            max(value // 1000, LEAST) * 1000
+            if kind == "TIMESTAMP" and isinstance(value, int)
+            else value
+            for value, kind in zip(row, kinds, strict=True)
+        )
     if stream.format == "parquet":
         return row
     one = texts.WRITERS[stream.format][writer]
-    kinds = [kind for _, kind in stream.columns]
-    return tuple(one.told(value, kind) for value, kind in zip(row, kinds, strict=True))
+    return tuple(
+        _told(stream, one.told(_legible(stream, value), kind), kind)
+        for value, kind in zip(row, kinds, strict=True)
+    )
 
 
-def can_hold(form: str, type_: str) -> bool:
-    """Whether files of that format have values of that type."""
-    return form != "csv" or type_ != "BINARY"
+def _legible(stream: Stream, value: Any) -> Any:
+    """In CSV bytes are those of a text."""
+    legible = stream.format == "csv" and isinstance(value, bytes)
+    return value.decode(errors="replace").encode() if legible else value
+
+
+def _told(stream: Stream, value: Any, kind: str) -> Any:
+    """An empty text is what the options say."""
+    empty = dict(stream.options).get("emptyValue", "")
+    if kind not in {"STRING", "BINARY"} or value not in ("", b""):
+        return value
+    return str(empty) if kind == "STRING" else str(empty).encode()
 
 
 def breaks(stream: Stream, writer: str) -> bool:
