@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from jobs.databases import UnitDatabaseFields
 from jobs.documents import (
     Document,
     Loc,
@@ -244,6 +245,16 @@ class WorkloadFile(Model):
     unit_costs: UnitCostFields = UnitCostFields()
     batch: Positive = 10.0
     budget: BudgetFields = BudgetFields()
+    db: UnitDatabaseFields | None = None
+    """What the database beside Spark costs, for `place`."""
+
+    @model_validator(mode="after")
+    def _priced_in_the_database(self) -> Self:
+        """Our own method's unit costs are shipped for both engines, the papers' are not."""
+        if self.db is not None and self.db.join is None and self.join_method != Method.BATCH:
+            needed = "missing; needed: seconds for a unit of work in the database"
+            raise wrong({("db", "join"): needed})
+        return self
 
     @model_validator(mode="after")
     def _known_streams(self) -> Self:
@@ -303,6 +314,11 @@ def made(
     except WorkloadError as error:
         raise InputError(str(error), str(document.path)) from None
     return query, workload, file.budget.budget()
+
+
+def database(document: Document) -> UnitDatabaseFields | None:
+    """What a workload file says of the database beside Spark."""
+    return check(WorkloadFile, document).db
 
 
 def _workload(file: WorkloadFile) -> Workload:

@@ -4,15 +4,16 @@ People read joins, group-bys and streams; selects and projections say what happe
 result on its way, so the `Shown` operators of the text and of the picture carry them along.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, log10
 from typing import Any
 
 from optimizer.cost.dual import Cost, Priced
 from optimizer.estimate import Estimate
-from optimizer.identity import identity
+from optimizer.identity import identity, ids
 from optimizer.plan import (
+    PLACES,
     Combine,
     Emit,
     GroupBy,
@@ -153,7 +154,7 @@ def is_heaviest(node: Node, priced: Priced) -> bool:
 
 def as_json(priced: Priced) -> dict[str, Any]:
     """The full plan with its estimates; `plan.from_json` reads it back."""
-    total, workload = priced.total, priced.workload
+    total, workload, root = priced.total, priced.workload, priced.plan.root
     return {
         "plan": str(priced.plan),
         "method": workload.method.value,
@@ -161,17 +162,22 @@ def as_json(priced: Priced) -> dict[str, Any]:
         "cpu": total.cpu,
         "memory_tuples": total.tuples,
         "memory_bytes": total.bytes,
-        "root": _enriched(priced.plan.root, to_json(priced.plan.root), priced),
+        "root": _enriched(root, to_json(root), priced, ids(root)),
     }
 
 
-def _enriched(node: Node, data: dict[str, Any], priced: Priced) -> dict[str, Any]:
+def _enriched(
+    node: Node, data: dict[str, Any], priced: Priced, names: Mapping[Node, str]
+) -> dict[str, Any]:
     estimate, cpu = priced.estimates[node], priced.costs[node].cpu
     total = priced.total.cpu
     inputs = [
-        _enriched(b, d, priced) for b, d in zip(node.inputs, data.get("inputs", ()), strict=True)
+        _enriched(below, part, priced, names)
+        for below, part in zip(node.inputs, data.get("inputs", ()), strict=True)
     ]
     figures: dict[str, Any] = {
+        "id": names[node],
+        "place": (node.place if isinstance(node, Join | GroupBy) else "") or PLACES[0],
         "rate": estimate.rate,
         "width": estimate.width,
         "cpu": cpu,

@@ -13,7 +13,18 @@ from hashlib import sha256
 from itertools import groupby, permutations, product
 from typing import Any
 
-from optimizer.plan import Combine, GroupBy, Join, Node, Source, applied_by, walk
+from optimizer.plan import (
+    Combine,
+    Emit,
+    GroupBy,
+    Join,
+    Node,
+    Project,
+    Select,
+    Source,
+    applied_by,
+    walk,
+)
 from optimizer.query import Aggregate, ColumnRef, Expression, Query
 
 
@@ -60,6 +71,26 @@ def retention(query: Query, node: Node) -> int:
     else:
         held, partners = set(node.aliases), set(query.aliases) - node.aliases
     return max(query.bounds.retention(alias, partners - {alias}) for alias in held)
+
+
+_WORDS: Mapping[type[Node], str] = {
+    Source: "source", Select: "select", Project: "project", Combine: "combine", Join: "join",
+    GroupBy: "group-by", Emit: "emit",
+}  # fmt: skip
+
+
+def ids(root: Node) -> dict[Node, str]:
+    """A name for each operator of a plan, such as `select:p` or `join:m+p`.
+
+    It says what the operator does to which inputs of the query: a plan of another shape that has
+    the same operator calls it the same.
+    """
+    found: dict[Node, str] = {}
+    for node in walk(root):
+        name = f"{_WORDS[type(node)]}:{'+'.join(sorted(node.aliases))}"
+        alike = sum(known.partition("#")[0] == name for known in found.values())
+        found[node] = f"{name}#{alike + 1}" if alike else name
+    return found
 
 
 def _namings(node: Node) -> Iterator[dict[str, str]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from optimizer.cost.dual import Cost, Priced, group_cost, join_cost, keep_cost, price
+from optimizer.cost.dual import Cost, Priced, group_cost, input_costs, join_cost, keep_cost, price
 from optimizer.estimate import Estimate, Estimator, Mask, bits
 from optimizer.ordering import best_join
 from optimizer.plan import Branch, Leaf, Order, Plan, Tree, build, input_of
@@ -137,11 +137,9 @@ class Memo:
         """An input, its tuples combined or as they come."""
         leaf = Leaf(alias, combined)
         if leaf not in self._leaves:
-            estimate = self.estimator.node(input_of(self.query, leaf))
-            cost = Cost()
-            if combined:
-                entering = self.leaf(alias).estimate.rate
-                cost = Cost(entering * self.workload.rates.aggregate)
+            node = input_of(self.query, leaf)
+            estimate = self.estimator.node(node)
+            cost = sum(input_costs(node, self.estimator).values(), Cost())
             part = Part(leaf, estimate, cost, combined=estimate.mask if combined else 0)
             self._leaves[leaf] = part
         return self._leaves[leaf]

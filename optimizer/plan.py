@@ -26,8 +26,8 @@ Order = tuple[int, ...]
 """The positions of the other inputs, as a new tuple of one input probes them."""
 
 
-PLACES = ("db",)
-"""Where an operator may be placed other than in the job's engine: the database."""
+PLACES = ("spark", "db")
+"""Where an operator may be placed: in the job's engine, as without a place, or in the database."""
 
 DEEPEST = 100
 """How many joins may stand inside each other."""
@@ -591,7 +591,7 @@ def _node(query: Query, data: Any) -> Node:
         case "join", (_, _, *_):
             return _join(query, data, inputs)
         case "group-by", (below,) if query.grouping is not None:
-            return GroupBy(below, query.grouping, _place(_field(data, "place", str, "")))
+            return GroupBy(below, query.grouping, _place_of(data))
         case "emit", (below,):
             return Emit(below, query.output)
     raise PlanError(f"not a plan of this query: {op!r} over {len(inputs)} inputs")
@@ -612,8 +612,14 @@ def _join(query: Query, data: Mapping[str, Any], parts: tuple[Node, ...]) -> Joi
         raise PlanError(f"the orders of a join must be lists of positions, not {orders}")
     inside = [alias for alias in query.aliases if any(alias in part.aliases for part in parts)]
     bounds = query.bounds.restrict(inside)
-    place = _place(_field(data, "place", str, ""))
+    place = _place_of(data)
     return Join(parts, predicates, bounds, tuple(map(tuple, orders)), place)
+
+
+def _place_of(data: Mapping[str, Any]) -> str:
+    """Where it is carried out; `explain` writes what it is without a place, too."""
+    place = _place(_field(data, "place", str, ""))
+    return "" if place == PLACES[0] else place
 
 
 def _predicate(query: Query, text: Any) -> Predicate:

@@ -21,6 +21,9 @@ class Method(StrEnum):
     NESTED_LOOP = "nested-loop"
     """Work per pair compared (Zhu 4.1)."""
 
+    PIPELINED = "pipelined"
+    """Work per input tuple of an operator, each of them on a CPU of its own (Ji 5.1)."""
+
     BATCH = "batch"
     """Our engine's own: statements, scans, probes, matches and writes of each micro-batch."""
 
@@ -69,6 +72,8 @@ class Rates:
     """Per byte that enters a state."""
     aggregate: float = 0.0
     """Per tuple and window that enters a group-by."""
+    enter: float = 0.0
+    """Per tuple that enters a select or a group-by, however many windows it falls into."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,8 @@ class Workload:
                 return Rates(match=costs.join, keep=maintain, aggregate=costs.insert)
             case Method.NESTED_LOOP:
                 return Rates(pair=costs.join, keep=maintain, aggregate=costs.insert)
+            case Method.PIPELINED:
+                return Rates(probe=costs.join, enter=costs.join)
             case Method.BATCH:
                 return Rates(
                     match=costs.match,

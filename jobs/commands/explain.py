@@ -81,7 +81,7 @@ def _priced(file: Path, query: str | None, plan: str | None, workload: Path | No
     from jobs.proposals import Subject
 
     why = ""
-    if workload is None and specs.is_job(read(file)) and _has_run(job := specs.load(file)):
+    if workload is None and specs.is_job(read(file)) and has_run(job := specs.load(file)):
         try:
             subject = Subject.of(job, query)
         except RefusedError as error:
@@ -93,7 +93,7 @@ def _priced(file: Path, query: str | None, plan: str | None, workload: Path | No
     return _Found(task, task.price(task.start if plan is None else task.plan(plan)), why=why)
 
 
-def _has_run(job: "Job") -> bool:
+def has_run(job: "Job") -> bool:
     """Whether there is anything to price its plans by."""
     return "://" not in job.storage and (Path(job.storage) / "control" / "progress").exists()
 

@@ -12,6 +12,7 @@ from jobs import show
 
 REGISTRIES = {
     "search": "optimizer.search:SEARCHES",
+    "placement": "optimizer.placement:PLACEMENTS",
     "migration": "optimizer.migration:MIGRATIONS",
 }
 """A kind of strategy, and the registry that lists them."""

@@ -7,8 +7,9 @@ for keeping its inputs' states and, for each input, for probing the others in th
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from optimizer.cost.feasibility import ROUNDING
 from optimizer.estimate import Estimate, Estimator
-from optimizer.plan import Combine, GroupBy, Join, Node, Order, Plan
+from optimizer.plan import Combine, GroupBy, Join, Node, Order, Plan, Select, walk
 from optimizer.query import Grouping
 from optimizer.workload import Budget, Workload
 
@@ -29,8 +30,9 @@ class Cost:
         return self.bytes if budget.in_bytes else self.tuples
 
     def within(self, budget: Budget) -> bool:
-        """Whether a plan of this cost is qualified (Definition 2)."""
-        return self.cpu <= budget.cpu and self.memory(budget) <= budget.memory
+        """Whether a plan of this cost is qualified (Definition 2), whatever it was summed from."""
+        little = 1 + ROUNDING
+        return self.cpu <= budget.cpu * little and self.memory(budget) <= budget.memory * little
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,10 @@ def _cost(node: Node, estimates: dict[Node, Estimate], estimator: Estimator) -> 
     match node:
         case Join(parts, orders=orders):
             return join_cost([estimates[part] for part in parts], orders, estimator)
+        case Select(below):
+            return Cost(estimates[below].rate * rates.enter)
         case Combine(below):
-            return Cost(estimates[below].rate * rates.aggregate)
+            return Cost(estimates[below].rate * (rates.aggregate + rates.enter))
         case GroupBy(below, grouping):
             return group_cost(estimates[below], grouping, estimator)
     return Cost()
@@ -81,8 +85,14 @@ def group_cost(below: Estimate, grouping: Grouping, estimator: Estimator) -> Cos
     """The cost of a group-by: every tuple enters each window that it falls into."""
     rates = estimator.workload.rates
     state = estimator.group(below, grouping)
-    cpu = below.rate * (grouping.size / grouping.slide) * rates.aggregate + rates.statement
-    return Cost(cpu, state.held, state.held_bytes)
+    entering = grouping.size / grouping.slide * rates.aggregate + rates.enter
+    return Cost(below.rate * entering + rates.statement, state.held, state.held_bytes)
+
+
+def input_costs(node: Node, estimator: Estimator) -> dict[Node, Cost]:
+    """The cost of each of an input's own operators: its selects, and combining its tuples."""
+    estimates: dict[Node, Estimate] = {below: estimator.node(below) for below in walk(node)}
+    return {below: _cost(below, estimates, estimator) for below in estimates}
 
 
 def join_cost(parts: Sequence[Estimate], orders: Sequence[Order], estimator: Estimator) -> Cost:

@@ -60,7 +60,7 @@ def utilisation(rates: Sequence[float], costs: Sequence[float]) -> float:
 # --- costs ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Utilisation:
     """What a plan needs a second: its busiest operator, and all of them, equations (5) and (6)."""
 
@@ -104,19 +104,21 @@ class Objective:
 
     def key(self, cost: Utilisation) -> tuple[bool, float, float]:
         """Smaller is better."""
-        if not self.feasibility or self.feasible(cost):
+        strain = self.strain(cost)
+        if not self.feasibility or strain <= 1 + ROUNDING:
             return False, cost.total, cost.total
-        return True, self.strain(cost), cost.total
+        return True, strain, cost.total
 
     def best(
-        self, options: Iterable[T], cost: Callable[[T], Utilisation], name: Callable[[T], object]
+        self, options: Iterable[T], cost: Callable[[T], Utilisation], name: Callable[[T], str | int]
     ) -> T:
         """The best of them; of equals, whatever they were summed from, the first by name."""
         left = [(self.key(cost(option)), option) for option in options]
         for figure in range(3):
             least = min(key[figure] for key, _ in left)
             left = [one for one in left if one[0][figure] <= least * (1 + ROUNDING)]
-        return min((option for _, option in left), key=name)  # type: ignore[arg-type]
+        alike = [option for _, option in left]
+        return alike[0] if len(alike) == 1 else min(alike, key=name)
 
 
 def front(options: Iterable[T], cost: Callable[[T], Utilisation]) -> list[T]:

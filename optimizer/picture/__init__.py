@@ -6,30 +6,22 @@ from optimizer.cost.dual import Priced
 from optimizer.explain import Shown, compact, cpu_text, share, size
 from optimizer.identity import identity, states
 from optimizer.picture.cards import GAP
+from optimizer.picture.page import legend, page
 from optimizer.picture.svg import (
     DROPPED,
     DRUM,
-    EDGE,
-    FONT,
     HEAVY,
     KEPT,
-    PAPER,
     REBUILT,
     Drawing,
     Line,
     Paint,
     arrow,
     bar,
-    box,
-    escape,
-    fit,
     label,
-    text_width,
 )
 from optimizer.picture.tree import draw
 from optimizer.workload import Budget
-
-MARGIN = 28.0
 
 
 def as_svg(priced: Priced, title: str = "", budget: Budget | None = None) -> str:
@@ -39,7 +31,7 @@ def as_svg(priced: Priced, title: str = "", budget: Budget | None = None) -> str
     about = f"{priced.workload.method.value} cost model"
     if priced.workload.assumed:
         about += ", workload assumed"
-    return _page(title or "Plan", str(priced.plan), tree, meters, about)
+    return page(title or "Plan", str(priced.plan), tree, meters, about)
 
 
 def diff(old: Priced, new: Priced, title: str = "") -> str:
@@ -62,19 +54,10 @@ def diff(old: Priced, new: Priced, title: str = "") -> str:
     both = Drawing(parts, left.width + apart + right.width, height)
     counts = ((KEPT, before & after, "kept"), (REBUILT, after - before, "rebuilt"),
               (DROPPED, before - after, "dropped"))  # fmt: skip
-    legend = _legend([(paint, f"{len(keys)} {word}") for paint, keys, word in counts])
-    return _page(
-        title or "Migration", f"{old.plan}  →  {new.plan}", both, legend, "states by what they hold"
+    key = legend([(paint, f"{len(keys)} {word}") for paint, keys, word in counts])
+    return page(
+        title or "Migration", f"{old.plan}  →  {new.plan}", both, key, "states by what they hold"
     )
-
-
-def _legend(entries: list[tuple[Paint, str]]) -> Drawing:
-    elements, x = [], 0.0
-    for paint, text in entries:
-        elements.append(box(x, 4, 16, 16, 4, paint))
-        elements.append(label(x + 24, 16.5, Line(text, 12.5), anchor="start"))
-        x += 24 + text_width(text, 12.5) + 28
-    return Drawing(tuple(elements), x, 24)
 
 
 METER = 250.0
@@ -103,29 +86,3 @@ def _meter(name: str, text: str, used: float, limit: float, limit_text: str) -> 
         elements.append(label(METER, 12, Line(says, 11, faint=not over), anchor="end"))
         elements += bar(0, 37, METER, used / limit, paint)
     return Drawing(tuple(elements), METER, 44)
-
-
-def _page(title: str, notation: str, body: Drawing, footer: Drawing, about: str) -> str:
-    """A heading, the tree, and a footer under a line."""
-    head, foot = 78.0, 34.0 + footer.height
-    room = max(body.width, footer.width, 420.0)
-    width, height = room + 2 * MARGIN, head + body.height + foot + MARGIN
-    rule = head + body.height + 22
-    note = Line(about, 11, faint=True)
-    beside = footer.width + GAP + text_width(about, 11) <= room
-    note_y = rule + foot - 20 if beside else rule + foot + 2
-    height += 0 if beside else 20
-    elements = (
-        f'<rect width="{width:.0f}" height="{height:.0f}" rx="14" fill="{PAPER}"/>',
-        label(MARGIN, 38, Line(fit(title, room, 19, bold=True), 19, bold=True), anchor="start"),
-        label(MARGIN, 59, Line(fit(notation, room, 12.5), 12.5, faint=True), anchor="start"),
-        body.at(MARGIN + (room - body.width) / 2, head),
-        f'<path d="M{MARGIN:g} {rule:.1f}h{room:.1f}" stroke="{EDGE}" stroke-opacity="0.45"/>',
-        footer.at(MARGIN, rule + 14),
-        label(MARGIN + room, note_y, note, anchor="end"),
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" font-family="{FONT}">'
-        f"<title>{escape(title)}: {escape(notation)}</title>" + "\n".join(elements) + "</svg>\n"
-    )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.identity import identity, states
+from optimizer.identity import identity, ids, states
 from optimizer.plan import (
     Combine,
     Emit,
@@ -262,3 +262,31 @@ def test_keys_are_the_same_in_every_version():
     found = identity(result(PLAIN, "(A B)"))
     assert found.content == content
     assert found.key == sha256(content.encode()).hexdigest()[:16]
+
+
+# --- ids -----------------------------------------------------------------------------------------
+
+WITH_SELECTS = joined(
+    "ABC", [("A", "B"), ("B", "C")], 5, selects=[where("A.v"), where("A.w")], grouping=counts("A.v")
+)
+
+
+def test_ids_say_what_an_operator_does():
+    plan = build(WITH_SELECTS, parse("((A B) C)"))
+    assert {name for name in ids(plan.root).values() if not name.startswith("project")} == {
+        "source:A", "source:B", "source:C", "select:A", "select:A#2", "join:A+B", "join:A+B+C",
+        "group-by:A+B+C", "emit:A+B+C",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("tree", ["(C (B A))", "(C (A B))", "((A C) B)", "(B C A)"])
+def test_an_operator_that_is_kept_keeps_its_id(tree: str):
+    """What the same operator is called does not depend on what is around it."""
+    one, other = (ids(build(WITH_SELECTS, parse(text)).root) for text in ("((A B) C)", tree))
+    assert len(set(other.values())) == len(other)
+    kept = [node for node in one if node in other]
+    assert kept
+    assert all(one[node] == other[node] for node in kept)
+    names = set(one.values()) & set(other.values())
+    assert {"select:A", "select:A#2", "join:A+B+C", "group-by:A+B+C"} <= names
+    assert ("join:A+B" in names) == ("(B A)" in tree or "(A B)" in tree)

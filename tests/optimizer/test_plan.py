@@ -387,9 +387,15 @@ def test_json_may_leave_out_what_can_be_guessed():
     assert from_json(ABC, data) == built("(A B C)")
 
 
-@pytest.mark.parametrize("text", ["(f b)@mars", "((f b)@DB c)", "((f b)@db c)@spark"])
+def test_a_place_is_kept_as_it_is_written():
+    assert str(built("((A B)@db C)@spark")) == "((A B)@db C)@spark"
+
+
+@pytest.mark.parametrize("text", ["(f b)@mars", "((f b)@DB c)", "((f b)@db c)@duckdb"])
 def test_an_unknown_place_is_refused_with_what_is_allowed(text: str):
-    with pytest.raises(PlanError, match=r"there is no place '(mars|DB|spark)'; allowed: db"):
+    with pytest.raises(
+        PlanError, match=r"there is no place '(mars|DB|duckdb)'; allowed: spark, db"
+    ):
         parse(text)
 
 
@@ -398,7 +404,7 @@ def test_an_unknown_place_in_json_is_refused():
     for node in _nodes(plan):
         if node["op"] == "join":
             node["place"] = "mars"
-    with pytest.raises(PlanError, match="there is no place 'mars'; allowed: db"):
+    with pytest.raises(PlanError, match="there is no place 'mars'; allowed: spark, db"):
         from_json(built("((A B) C)").query, plan)
 
 

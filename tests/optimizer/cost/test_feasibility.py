@@ -96,7 +96,7 @@ def test_the_front_is_what_nothing_beats():
 
 
 def test_infinite_costs_are_compared_too():
-    assert Objective().best([inf, 2.0], Utilisation.of, float) == 2.0
+    assert Objective().best([inf, 2.0], Utilisation.of, str) == 2.0
 
 
 # --- parts in the database -----------------------------------------------------------------------
