@@ -23,6 +23,7 @@ from jobs.commands.migrate import migrate
 from jobs.commands.migration import app as migration
 from jobs.commands.optimize import optimize
 from jobs.commands.place import place
+from jobs.commands.plan_network import plan_network
 from jobs.commands.rate import rate
 from jobs.commands.reoptimize import reoptimize
 from jobs.commands.run import run as run_job
@@ -65,6 +66,7 @@ app.command()(explain)
 app.command()(optimize)
 app.command()(rate)
 app.command()(place)
+app.command()(plan_network)
 app.command()(strategies)
 app.command(context_settings=PASS_ON)(bench)
 app.command()(doctor)

@@ -14,6 +14,7 @@ REGISTRIES = {
     "search": "optimizer.search:SEARCHES",
     "placement": "optimizer.placement:PLACEMENTS",
     "migration": "optimizer.migration:MIGRATIONS",
+    "network": "optimizer.network.placement:NETWORK_PLACEMENTS",
 }
 """A kind of strategy, and the registry that lists them."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
+from optimizer.network.counting import orders
 from optimizer.network.hierarchy import Builder, Hierarchy
 from optimizer.network.sites import Indices, Link, Matrix, Network, Site
 
@@ -68,27 +69,53 @@ def k_means(distances: Matrix, seed: int, sites: Sequence[int], max_cs: int) -> 
     return [order[start : start + max_cs] for start in range(0, len(order), max_cs)]
 
 
-AUTO = (8, 16, 32, 64)
-"""Sizes of clusters to choose from."""
+AUTO = (64, 32, 16, 8)
+"""Sizes of clusters to choose from, the largest that is acceptable first."""
 
 SPACE = 5
 """Streams of the query whose search space decides (4.2)."""
 
-ACCEPTABLE = 2e8
+ACCEPTABLE = 1e9
 """So many plans a query may stand for, at most (Theorem 4)."""
 
+LOOSE = 0.5
+"""Sites that are more than half as far from their own coordinator as from the next are loose."""
 
-def hierarchy(net: Network, max_cs: int | None, seed: int) -> Hierarchy:
-    """The hierarchy of that size of clusters, or of the size that the guidelines of 4.2 ask for."""
+
+def hierarchies(net: Network, max_cs: int | None, seed: int) -> list[Hierarchy]:
+    """The hierarchy of that size of clusters, or of the size that the guidelines of 4.2 ask for.
+
+    Where the clusters of the latter are loose, others stand beside it (end of 3.1.2).
+    """
     if max_cs is not None:
-        return builder(net, max_cs, seed).build()
-    from optimizer.network.counting import orders
+        return [builder(net, max_cs, seed).build()]
+    sizes = [size for size in AUTO if acceptable(min(size, len(net.names)), 1)] or [AUTO[-1]]
+    found = [builder(net, sizes[0], seed).build()]
+    for size in sizes[1:]:
+        if acceptable(found[0].max_cs, found[0].height):
+            break
+        found = [builder(net, size, seed).build()]
+    if found[0].height > 1 and looseness(net, found[0]) > LOOSE:
+        found += [builder(net, size, seed).build() for size in sizes if size < found[0].max_cs]
+    return found
 
-    found = [builder(net, size, seed).build() for size in AUTO]
-    fit = [
-        one for one in found if one.height * orders(SPACE) * one.max_cs ** (SPACE - 1) <= ACCEPTABLE
-    ]
-    return fit[-1] if fit else found[0]
+
+def acceptable(largest: int, height: int) -> bool:
+    """Whether a query over five streams has a search space that can be gone through."""
+    return bool(height * orders(SPACE) * largest ** (SPACE - 1) <= ACCEPTABLE)
+
+
+def looseness(net: Network, found: Hierarchy) -> float:
+    """How far sites are from their own coordinator, as a share of the way to the next nearest."""
+    heads = [net.index[cluster.coordinator] for cluster in found.levels[0]]
+    shares = []
+    for cluster in found.levels[0]:
+        rows = [net.index[name] for name in cluster.names]
+        own = net.index[cluster.coordinator]
+        others = [head for head in heads if head != own]
+        nearest = net.distances[np.ix_(rows, others)].min(axis=1)
+        shares += list(net.distances[rows, own] / np.where(nearest > 0, nearest, 1.0))
+    return float(np.mean(shares))
 
 
 def coordinates(distances: Matrix, seed: int, rounds: int = ROUNDS) -> Matrix:

@@ -71,6 +71,8 @@ class Deployed:
 
     nodes: Mapping[Key, Node] = field(default_factory=dict)
     demands: Mapping[str, Demand] = field(default_factory=dict)
+    sinks: Mapping[str, Key] = field(default_factory=dict)
+    """Each query's sink; what was one of a query that is gone may still be read by others."""
 
     def knowing(self, load: Load) -> "Deployed":
         """With the base streams of a load advertised as well."""
@@ -83,17 +85,22 @@ class Deployed:
     def with_query(self, demand: Demand, nodes: Iterable[Node]) -> "Deployed":
         """With a query's operators and its sink, and what they make wider."""
         added = {node.key: node for node in nodes}
-        return Deployed({**self.nodes, **added}, {**self.demands, demand.name: demand})
+        (sink,) = (k for k in added if k.kind is Kind.SINK and k not in self.nodes)
+        return Deployed(
+            {**self.nodes, **added},
+            {**self.demands, demand.name: demand},
+            {**self.sinks, demand.name: sink},
+        )
 
     def without(self, query: str) -> "Deployed":
         """Without a query, its sink, and the operators that nobody else reads."""
         demands = {name: d for name, d in self.demands.items() if name != query}
-        read = set(self._below(n.key for n in self.nodes.values() if n.owner in demands))
+        sinks = {name: key for name, key in self.sinks.items() if name != query}
+        read = set(self._below(sinks.values()))
         kept = {k: n for k, n in self.nodes.items() if k.kind is Kind.BASE or k in read}
-        return Deployed(kept, demands)
+        return Deployed(kept, demands, sinks)
 
-    def _below(self, keys: Iterable[Key]) -> Iterator[Key]:
-        sinks = {Key(Kind.SINK, key.owner) for key in keys}
+    def _below(self, sinks: Iterable[Key]) -> Iterator[Key]:
         left, seen = list(sinks), set(sinks)
         while left:
             yield (key := left.pop())
@@ -110,8 +117,8 @@ class Deployed:
         return [node for key, node in self.nodes.items() if key.kind is Kind.OPERATOR]
 
     def fresh(self, query: str) -> int:
-        """The number of a query's next operator; others may still read what it had before."""
-        had = [k.number for k in self.nodes if (k.kind, k.owner) == (Kind.OPERATOR, query)]
+        """The number of a query's next node; others may still read what it had before."""
+        had = [k.number for k in self.nodes if k.owner == query and k.kind is not Kind.BASE]
         return max(had, default=-1) + 1
 
     def used(self) -> dict[str, int]:
@@ -138,7 +145,7 @@ class Deployed:
 
     def wants(self, node: Node) -> Content | None:
         """What a sink shows of what it reads; a sink may be asked to read more for others."""
-        if node.key.kind is not Kind.SINK:
+        if self.sinks.get(node.owner) != node.key:
             return None
         demand = self.demands[node.owner]
         parts = (

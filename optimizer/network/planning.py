@@ -1,5 +1,6 @@
 """A query planned by a strategy and deployed: what that adds, and how far it is from the best."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -18,6 +19,9 @@ from optimizer.network.offers import Leaf, Tree, joins, leaves
 from optimizer.network.placement import NETWORK_PLACEMENTS
 from optimizer.network.sites import NoSiteError
 from optimizer.network.task import Effort, Placed, Task, everywhere
+
+BY_LEVELS = ("top-down", "bottom-up", "npc")
+"""The strategies that depend on the hierarchy."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,16 @@ def planned(strategy: str, task: Task, placed: Placed) -> Planned:
     )  # fmt: skip
 
 
+def best_of(found: Sequence[Planned]) -> Planned:
+    """The one with the least usage; the work is that of all."""
+    best = min(found, key=lambda one: one.usage)
+    for other in found:
+        if other is not best:
+            best.effort.tried(other.effort.examined, other.effort.evaluated)
+            best.effort.messages += other.effort.messages
+    return best
+
+
 def _reused(task: Task, tree: Tree) -> tuple[tuple[Reuse, ...], float, dict[Key, Node]]:
     """What is read of others, what it costs to have it wide enough, and what changes for that."""
     reused, total, widened = [], 0.0, dict[Key, Node]()
@@ -124,10 +138,11 @@ def _nodes(task: Task, tree: Tree) -> list[Node]:
         key = source(tree) if isinstance(tree, Leaf) else keys[tree.mask]
         return Read(key, contents[tree.mask])
 
-    for number, join in enumerate(joins(tree), task.deployed.fresh(name)):
+    first = task.deployed.fresh(name)
+    for number, join in enumerate(joins(tree), first):
         keys[join.mask] = key = Key(Kind.OPERATOR, name, number)
         reads = (read(join.left), read(join.right))
         nodes.append(Node(key, contents[join.mask], sites[join.site], reads))
-    sink = Key(Kind.SINK, name)
+    sink = Key(Kind.SINK, name, first + len(keys))
     nodes.append(Node(sink, task.question.content, sites[task.sink], (read(tree),)))
     return nodes

@@ -5,7 +5,7 @@ That is its name: two streams of equal content are one and the same, whoever com
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from optimizer.network.implication import implies, normal
 
@@ -36,19 +36,23 @@ class Part:
     window: tuple[float, float] | None = None
     """Its range and the slide of its results, where queries differ in them."""
 
-    def covers(self, other: "Part") -> bool:
-        """Whether the other can be made of it by a filter and a projection."""
-        return (
-            self.window == other.window
-            and self.width >= other.width
-            and all(implied(mine, other.where) for mine in self.where)
-        )
 
-    def widened(self, other: "Part") -> "Part":
-        """The least that covers both."""
-        shared = {p for p in self.where if implied(p, other.where)}
-        shared |= {p for p in other.where if implied(p, self.where)}
-        return replace(self, width=max(self.width, other.width), where=frozenset(shared))
+@lru_cache(maxsize=65536)
+def covers(one: Part, other: Part) -> bool:
+    """Whether the other can be made of the one by a filter and a projection."""
+    return (
+        one.window == other.window
+        and one.width >= other.width
+        and all(implied(mine, other.where) for mine in one.where)
+    )
+
+
+@lru_cache(maxsize=65536)
+def widened(one: Part, other: Part) -> Part:
+    """The least that covers both."""
+    shared = {p for p in one.where if implied(p, other.where)}
+    shared |= {p for p in other.where if implied(p, one.where)}
+    return replace(one, width=max(one.width, other.width), where=frozenset(shared))
 
 
 def implied(predicate: Predicate, by: Iterable[Predicate]) -> bool:
@@ -80,13 +84,13 @@ class Content:
     def covers(self, other: "Content") -> bool:
         """Whether the other can be made of it by filters and projections alone."""
         return self.streams == other.streams and all(
-            mine.covers(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True)
+            covers(mine, theirs) for mine, theirs in zip(self.parts, other.parts, strict=True)
         )
 
     def widened(self, other: "Content") -> "Content":
         """The least that covers both."""
         pairs = zip(self.parts, other.parts, strict=True)
-        return Content(tuple(mine.widened(theirs) for mine, theirs in pairs))
+        return Content(tuple(widened(mine, theirs) for mine, theirs in pairs))
 
 
 def filters(wide: Content, narrow: Content) -> list[tuple[str, Predicate]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from optimizer.network.exact import Table
 from optimizer.network.load import Question
 from optimizer.network.offers import Offer, Tree
+from optimizer.network.sites import NoSiteError
 from optimizer.network.task import Placed, Task, Told
 from optimizer.network.views import Clusters
 
@@ -52,7 +53,7 @@ def climb(task: Task, decide: Decision) -> Placed:
         clusters.effort.steps.append(
             {"level": level, "coordinator": name, "local": views, "split": splits, **told}
         )
-    raise LookupError("the highest cluster holds every stream")
+    raise NoSiteError("no site is left that may take the operators")
 
 
 def stage_of(

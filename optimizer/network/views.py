@@ -32,7 +32,7 @@ class Clusters:
         """
         levels, network = self.task.levels, self.task.network
         inside, at = self.inside(level, coordinator), levels.stands_for[level]
-        local = [o for o in self.task.adverts if o.mask & ~mask == 0 and inside[o.site]]
+        local = self._local(mask, inputs, inside)
         seen = [
             Offer(o.mask, int(at[o.site]) if inside[o.site] else coordinator, o, o.price)
             for o in [*inputs, *local]
@@ -40,6 +40,21 @@ class Clusters:
         members = levels.members[level][coordinator]
         ground = Ground.of(network.distances, list(members), self._rooms(level), network.loads)
         return Table(ground, self.task.question.volumes, mask, self._nearest(seen))
+
+    def _local(self, mask: int, inputs: list[Offer], inside: Any) -> list[Offer]:
+        """What is advertised below; widened only where a new operator could be made instead.
+
+        A view that is an input is one stream from here on: nothing is read that is a part of it.
+        """
+        fit = [
+            o
+            for o in self.task.adverts
+            if inside[o.site]
+            and o.mask & ~mask == 0
+            and not any(i.mask & o.mask and i.mask & ~o.mask for i in inputs)
+        ]
+        there = union([*inputs, *(offer for offer in fit if offer.price == 0)])
+        return [offer for offer in fit if offer.price == 0 or offer.mask & ~there == 0]
 
     def _nearest(self, seen: list[Offer]) -> list[Offer]:
         """Of all that look alike from here, the one that costs least to bring here."""
