@@ -25,6 +25,7 @@ from jobs.specs import MICROSECOND, Job
 from jobs.status import recent
 from jobs.words import unknown
 from optimizer.cost.dual import Priced, gain, price
+from optimizer.cost.feasibility import Objective, Utilisation
 from optimizer.estimate import Estimator
 from optimizer.explain import cpu_text, size
 from optimizer.migration import AUTO, MIGRATIONS, Option, auto
@@ -243,7 +244,7 @@ class Subject:
         """Whether the plan is qualified, and feasible."""
         budget, total = self.task.budget, new.total
         heaviest = max((cost.cpu for cost in new.costs.values()), default=0.0)
-        if heaviest >= 1:
+        if not Objective().feasible(Utilisation.of(heaviest)):
             text = f"an operator of the new plan needs {cpu_text(heaviest)}: it would fall behind"
             return Check(ok=False, text=text)
         if not total.within(budget):

@@ -6,11 +6,13 @@ strategy is joined by the two quick climbs from either end of what plans there a
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from time import perf_counter
 
 from jobs.commands.task import Task
 from jobs.deciding.decisions import Candidate
 from optimizer.cost.dual import Cost, Priced, price
+from optimizer.cost.feasibility import Objective, Utilisation
 from optimizer.memo import Memo, Offer
 from optimizer.plan import Plan
 from optimizer.search import SEARCHES, Found, search
@@ -40,9 +42,10 @@ class Option:
         return self.made.priced if isinstance(self.made, Offer) else self.made
 
     @property
-    def heaviest(self) -> float:
-        """What its busiest operator needs; no more than all of them."""
-        return busiest(self.priced) if self.total.cpu >= 1 else self.total.cpu
+    def needs(self) -> Utilisation:
+        """As definition 1 compares it; a bottleneck is no more than all operators together."""
+        total = self.total.cpu
+        return Utilisation(busiest(self.priced) if total >= 1 else total, total)
 
 
 def busiest(plan: Priced) -> float:
@@ -89,16 +92,17 @@ def candidate(option: Option, examined: int, seconds: float, *, qualified: bool)
 def pick(options: Sequence[Option], memo: Memo, near: float) -> Option:
     """The one of least CPU among those with room in the budget; else the one with most room.
 
-    A plan that nearly fills the budget would soon have to go again.  Of several alike the first is
-    taken, of those that cannot keep up the one that lags least (Ji, definition 1).
+    A plan that nearly fills the budget would soon have to go again.  Whether a plan keeps up, and
+    which of those that do not is the better one, definition 1 says (Ji); operators share the
+    budget's CPU.  Of several alike the first is taken.
     """
+    objective = Objective(memo.budget.cpu)
     roomy = [one for one in options if max(memo.shares(one.total)) <= near]
-    keeps_up = [one for one in roomy or options if one.heaviest < 1]
-    if not keeps_up:
-        return min(roomy or options, key=lambda one: one.heaviest)
-    if roomy:
-        return min(keeps_up, key=lambda one: one.total.cpu)
-    return min(keeps_up, key=lambda one: max(memo.shares(one.total)))
+    keep_up = [one for one in options if objective.feasible(one.needs)]
+    if keep_up and not roomy:
+        return min(keep_up, key=lambda one: max(memo.shares(one.total)))
+    ranked = list(enumerate(roomy or options))
+    return objective.best(ranked, lambda one: one[1].needs, itemgetter(0))[1]
 
 
 def best(task: Task, plans: Iterable[Plan], own: str | None, near: float) -> Option:

@@ -22,6 +22,7 @@ from jobs.deciding.decisions import Candidate
 from jobs.deciding.library import Entry, signature, still_good
 from jobs.deciding.observations import Glimpse, Seen, intermediate
 from optimizer.cost.dual import Priced, price
+from optimizer.cost.feasibility import Objective
 from optimizer.drift import Choice, Observation, Policy
 from optimizer.estimate import Estimator
 from optimizer.migration.matching import States, name
@@ -65,7 +66,7 @@ class Weighed:
             new.cpu,
             old.cpu,
             qualified=new.within(budget),
-            feasible=self.taken.heaviest < 1,
+            feasible=Objective().feasible(self.taken.needs),
             lighter=new.memory(budget) < min(old.memory(budget), least),
             same=self.same,
             work=work,
