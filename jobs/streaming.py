@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -48,7 +48,7 @@ from jobs.engine.microbatch import Engine, EngineError, result_table
 from jobs.engine.microbatch import Job as EngineJob
 from jobs.engine.origin import begun
 from jobs.engine.partitions import Widths
-from jobs.engine.progress import Progress
+from jobs.engine.progress import Progress, last
 from jobs.engine.sources.files import FilesSource
 from jobs.engine.surroundings import Surroundings
 from jobs.engine.upkeep import tidy
@@ -128,8 +128,7 @@ def run(
         if extent.until_caught_up and extent.batches is None:
             _must_end(inputs)
         store = job_store(job)
-        for table in (*store.tables(), *map(result_table, job.queries)):
-            mend(store.path(table))
+        mend_tables(store, (*store.tables(), *map(result_table, job.queries)))
         spark = session(f"midstream-{job.job}", **SETTINGS, **_compiler(job, inputs))
         executor = EXECUTORS[job.engine](spark)
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
@@ -146,6 +145,16 @@ def run(
             ).start(job)
         finally:
             engine.close()
+
+
+def mend_tables(store: layout.JobStore, tables: Iterable[str]) -> None:
+    """Take back what a power cut has torn; control tables first, for they say what is whole."""
+    control = {table for table in tables if table.startswith("control/")}
+    for table in sorted(control):
+        mend(store.path(table))
+    noted = last(store).tables
+    for table in sorted({*tables} - control):
+        mend(store.path(table), noted[table].version if table in noted else -1)
 
 
 def _compiler(job: Job, inputs: list[Inlet]) -> dict[str, str]:

@@ -47,10 +47,11 @@ def _sync(path: Path) -> None:
 # --- after a power cut ---------------------------------------------------------------------------
 
 
-def mend(table: Path) -> list[Path]:
+def mend(table: Path, promised: int = -1) -> list[Path]:
     """Take back the newest commits of a Delta table, and its checkpoint, if they are torn.
 
-    None was promised to anybody: what has been synced is whole.
+    Up to the `promised` version all was synced: what is wrong there, somebody has to put right.
+    What is taken back is put aside under another name, in case that is what has happened here.
     """
     log = table / "_delta_log"
     entries, checkpoints = _numbered(log, ".json"), _numbered(log, ".checkpoint.parquet")
@@ -59,9 +60,11 @@ def mend(table: Path) -> list[Path]:
         torn.append(log / "_last_checkpoint")
     recent = entries[-_UNSYNCED:]
     whole_log = recent == entries and not checkpoints
-    torn += _from_first_torn(recent, 0 if whole_log or not recent else int(recent[0].stem))
+    first = 0 if whole_log or not recent else int(recent[0].stem)
+    torn += [entry for entry in _from_first_torn(recent, first) if int(entry.stem) > promised]
     for path in torn:
-        path.unlink(missing_ok=True)
+        if path.exists():
+            path.rename(path.with_name(f"{path.name}.torn"))
     sync([log] if torn else [])
     return torn
 

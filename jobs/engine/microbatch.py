@@ -184,10 +184,16 @@ class Engine:
         """
         until = self.progress.watermark if closed else None
         return any(
-            self.states.compact(operator.key, self._width(operator), most, until, small)
+            self.states.compact(
+                operator.key, self._width(operator), most, until, small, self.progress.batch
+            )
             for operator in self._kept
             if operator.key in self.states.files
         )
+
+    def sweep(self, batches: int) -> None:
+        """Remove the files of states that were replaced so many batches ago or before."""
+        self.states.sweep(self.progress.batch - batches)
 
     def close(self) -> None:
         """Give back threads and memory."""
@@ -362,6 +368,7 @@ class Engine:
         if files or gone:
             self._step(f"commit:{write.table}")
             self.store.commit(write.table, files, batch.number, gone=gone)
+            self.states.replaced(batch.number, write.table, gone)
             batch.changed.add(write.table)
         elif write.files is None:
             batch.changed.add(write.table)

@@ -1,5 +1,6 @@
 """The states of a running job: their tables, their files, and the executor's readable copies."""
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -23,6 +24,8 @@ class States:
     files: dict[str, list[File]] = field(default_factory=dict)
     _cutoffs: dict[str, int] = field(default_factory=dict)
     _overdue: dict[str, list[File]] = field(default_factory=dict)
+    _replaced: deque[tuple[int, str, list[File]]] = field(default_factory=deque)
+    """Files that are no part of a table any more, and the batch since which they are none."""
 
     def open(self, key: str, before: int) -> None:
         """Read what the table holds of the batches before that one, if there is such a table."""
@@ -69,7 +72,22 @@ class States:
         self.files[key] = [file for file in files if not overdue(file)]
         self._overdue[key] = [file for file in files if overdue(file)]
 
-    def compact(self, key: str, width: int, most: int, closed: int | None, small: int) -> bool:
+    def replaced(self, batch: int, table: str, files: list[File]) -> None:
+        """Remember files that a commit has made no part of a table any more."""
+        if files and table.startswith(STATE):
+            self._replaced.append((batch, table, files))
+
+    def sweep(self, batch: int) -> None:
+        """Remove the files that were replaced by that batch or before."""
+        while self._replaced and self._replaced[0][0] <= batch:
+            _, table, files = self._replaced.popleft()
+            if table.removeprefix(STATE) in self.files:
+                self.step(f"sweep:{table}")
+                self.store.discard(table, files)
+
+    def compact(
+        self, key: str, width: int, most: int, closed: int | None, small: int, batch: int
+    ) -> bool:
         """Merge files of a partition that has more than so many alike; whether there were any."""
         table = table_of(key)
         chosen = mergeable(self.files[key], width, most, closed, small)
@@ -77,6 +95,7 @@ class States:
             return False
         self.step(f"compact:{table}")
         self.store.merge(table, chosen)
+        self.replaced(batch, table, chosen)
         self._sort(key, self.store.files(table))
         self.executor.refresh(relation_of(key), self.files[key])
         return True

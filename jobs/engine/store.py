@@ -326,10 +326,10 @@ def _properties(table: str) -> dict[str, str]:
 
 
 _BRIEF = {
-    "delta.logRetentionDuration": "interval 1 day",
-    "delta.deletedFileRetentionDuration": "interval 1 day",
+    "delta.logRetentionDuration": "interval 10 minutes",
+    "delta.deletedFileRetentionDuration": "interval 10 minutes",
 }
-"""Their past is of no use for long, and a log remembers every file that was dropped since."""
+"""Their past is of no use for long, and a checkpoint lists every file that was dropped since."""
 
 
 def _read(path: str) -> pa.Table:

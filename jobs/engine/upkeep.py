@@ -24,6 +24,8 @@ class Limits:
     overdue: int = 4
     small: int = SMALL
     """Rows; files with fewer are merged with any others of their partition."""
+    replaced: int = 64
+    """Batches for which files that are no part of a state any more stay, for those who read it."""
     batches: int = 256
     """How often the control tables are looked at."""
     recent: int = 16
@@ -36,6 +38,7 @@ def tidy(engine: Engine, time_left: Callable[[], bool], limits: Limits | None = 
     if (engine.progress.batch + 1) % limits.batches == 0:
         for table in (DECISIONS, PROGRESS):
             _shorten(engine.store, table, limits)
+    engine.sweep(limits.replaced)
     for _ in engine.program.operators:
         spare = time_left()
         most = limits.files * (1 if spare else limits.overdue)

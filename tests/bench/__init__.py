@@ -19,5 +19,6 @@ BENCHES: dict[str, str] = {
     "simulate": "tests.bench.simulate:simulate",
     "status": "tests.bench.status:status",
     "unit-costs": "tests.bench.unit_costs:unit_costs",
+    "week": "tests.bench.week:week",
 }
 """Name to `module:function`, imported when it is run."""

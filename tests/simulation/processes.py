@@ -28,7 +28,7 @@ LOOK = 1000
 """How much time passes between two looks at the clock, as the watch by which states are rebuilt
 has it."""
 
-LIMITS = Limits(files=2, small=3, batches=2, recent=1)
+LIMITS = Limits(files=2, small=3, replaced=1, batches=2, recent=1)
 """Even a short run has files to merge."""
 
 WIDTHS = (1, 1, 4)

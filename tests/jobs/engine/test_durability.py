@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from jobs import streaming
 from jobs.engine import durability
 from jobs.engine.durability import mend
 from jobs.engine.layout import JobStore
@@ -57,8 +58,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
 def durable(root: Path) -> JobStore:
     store = small.storage(root)
     store.durable = True
-    for table in store.tables():
-        mend(store.path(table))
+    streaming.mend_tables(store, store.tables())
     return store
 
 
@@ -110,6 +110,27 @@ def test_a_torn_commit_is_taken_back(left: bytes, tmp_path: Path):
     assert mend(tmp_path / "out" / "q") == [newest]
     assert mend(tmp_path / "out" / "q") == []
     assert small.found(tmp_path / "out" / "q").total() == 0
+
+
+def test_what_was_promised_is_not_taken_back(tmp_path: Path):
+    """An entry that somebody has deleted is missed, and what follows it is left alone."""
+    small.go_on(small.storage(tmp_path), last=2)
+    log = tmp_path / "out" / "q" / "_delta_log"
+    *_, lost, newest = sorted(log.glob("*.json"))
+    kept = lost.read_bytes()
+    lost.unlink()
+    assert mend(log.parent, promised=int(newest.stem)) == []
+    lost.write_bytes(kept)
+    small.go_on(small.storage(tmp_path), first=3)
+    assert small.found(tmp_path / "out" / "q") == small.RESULTS
+
+
+def test_what_is_taken_back_is_put_aside(tmp_path: Path):
+    small.go_on(small.storage(tmp_path), last=0)
+    newest = max((tmp_path / "out" / "q" / "_delta_log").glob("*.json"))
+    newest.write_bytes(b"torn")
+    mend(tmp_path / "out" / "q")
+    assert newest.with_name(f"{newest.name}.torn").read_bytes() == b"torn"
 
 
 def test_a_torn_checkpoint_is_taken_back(tmp_path: Path):

@@ -80,5 +80,5 @@ def test_another_process_goes_on(store: DeltaStore):
 
 def test_the_engines_own_tables_forget_and_have_checkpoints(store: DeltaStore):
     table = DeltaTable(store.path(PROGRESS))
-    assert table.metadata().configuration["delta.logRetentionDuration"] == "interval 1 day"
+    assert table.metadata().configuration["delta.logRetentionDuration"] == "interval 10 minutes"
     assert list((store.path(PROGRESS) / "_delta_log").glob("*.checkpoint.parquet"))
