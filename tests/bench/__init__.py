@@ -13,6 +13,7 @@ BENCHES: dict[str, str] = {
     "migration": "tests.bench.migration:migration",
     "mutation": "tests.bench.mutation:mutation",
     "native-join": "tests.bench.native_join:native_join",
+    "network": "tests.bench.network:network",
     "orders": "tests.bench.orders:orders",
     "qualified": "tests.bench.qualified:qualified",
     "search": "tests.bench.search:search",

@@ -30,7 +30,7 @@ def stubs(where: Place) -> list[str]:
 # --- synthetic -----------------------------------------------------------------------------------
 
 WINDOW = 10.0
-RATES, SELECTIVITIES = (1.0, 20.0), (0.001, 0.02)
+RATES, SELECTIVITIES = (1.0, 20.0), (0.0005, 0.01)
 """Uniform: tuples a second, and the share of pairs that match."""
 
 
