@@ -3,15 +3,19 @@
 import json
 import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from jobs.cli import run
+from tests.bench.differential import texts
 from tests.bench.differential.check import BLOCK, SHARES, ZONES, turns, zone
-from tests.bench.differential.draw import draw
+from tests.bench.differential.draw import CSV, JSON, PACKED, draw
 from tests.bench.differential.terms import parts
+from tests.bench.differential.writers import WRITERS
 
-SEEDS = 200
+SEEDS = 80
+"""`midstream bench differential` runs more."""
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
@@ -64,6 +68,11 @@ def test_what_the_seeds_cover():
     assert any(query.window for query in queries)
     assert any(query.ranges and query.between for query in queries)
     assert len({type(term).__name__ for term in terms}) == 5
-    assert len(writers) >= 4
+    assert writers.keys() == {*WRITERS, *texts.WRITERS["csv"], *texts.WRITERS["json"]}
     assert {"*", "?", "[", "="} <= {c for case in cases for file in case.files for c in file.name}
     assert {kind for stream in streams for _, kind in stream.columns} >= {"BINARY", "FLOAT"}
+    assert {kind for s in streams if s.format == "csv" for _, kind in s.columns} >= {"BINARY"}
+    assert {stream.mode for stream in streams} == {"", "declared", "exact"}
+    assert any(stream.parts for stream in streams)
+    assert {name for stream in streams for name, _ in stream.options} >= {*CSV, *JSON}
+    assert {Path(file.name).suffix for case in cases for file in case.files} >= {*PACKED}

@@ -32,7 +32,7 @@ Spark's own file source, followed by `midstream verify`.
 """
 
 ZONES = ("UTC", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe")
-BLOCK = 50
+BLOCK = 20
 """How many seeds in a row have one zone."""
 
 TRIES = 40
