@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from jobs.rating.chart import distinct
-from jobs.rating.report import Planned, Report
+from jobs.rating.report import GIVEN, Planned, Report
 from optimizer.explain import compact
 from optimizer.picture.svg import EDGE, FAINT, FONT, INK, PAPER, Line, label
 
@@ -111,7 +111,8 @@ def _crossings(report: Report, scale: _Scale) -> Iterator[str]:
         )
         text = f"{compact(crossing.results)} at {crossing.seconds:.3g} s"
         side = "end" if x > LEFT + WIDTH * 0.7 else "start"
-        yield label(x + (-9 if side == "end" else 9), y + 20, Line(text, 11.5), INK, anchor=side)
+        below = y + 20 if y < TOP + HEIGHT - 30 else y - 12
+        yield label(x + (-9 if side == "end" else 9), below, Line(text, 11.5), INK, anchor=side)
 
 
 def _legend(report: Report, one: Planned, position: int) -> Iterator[str]:
@@ -119,5 +120,6 @@ def _legend(report: Report, one: Planned, position: int) -> Iterator[str]:
     colour = COLOURS[position % len(COLOURS)]
     dashes = ' stroke-dasharray="9 5"' if position % 2 else ""
     yield f'<path d="M{LEFT} {y - 4:.1f}h30" stroke="{colour}" stroke-width="2.4"{dashes}/>'
-    who = ", ".join(p.strategy for p in report.plans if p.plan == one.plan)
+    known = [p.strategy for p in report.plans if p.plan == one.plan and p.strategy != GIVEN]
+    who = ", ".join(known)
     yield label(LEFT + 40, y, Line(f"{one.plan}   {who}", 12.5), INK, anchor="start")

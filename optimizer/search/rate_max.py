@@ -27,10 +27,13 @@ def rate_max(memo: "Memo") -> None:
         return
     sets, objective = Sets(judge.load, judge.servers), judge.objective
     horizon = objective.by or judge.soonest(objective.first or 0.0)
+    before = None
     for _ in range(1 if objective.by else ROUNDS):
         plan, rate, examined = highest(sets, horizon)
         memo.examined += examined
-        found = memo.propose(plan, rate)
+        if plan == before:
+            return
+        found, before = memo.propose(plan, rate), plan
         if not found.value:
             return
         horizon = found.value

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from optimizer.cost.rate.tree import Node
     from optimizer.memo import Memo
 
-ROUNDS = 3
+ROUNDS = 2
 
 
 def time_min(memo: "Memo") -> None:
@@ -32,10 +32,13 @@ def time_min(memo: "Memo") -> None:
     sets, objective = Sets(judge.load, judge.servers), judge.objective
     results = objective.first or judge.arrived(objective.by or 0.0)
     horizon = objective.by or judge.soonest(results)
+    before = None
     for _ in range(ROUNDS):
         plan, seconds, examined = soonest(sets, judge, results, horizon)
         memo.examined += examined
-        found = memo.propose(plan, seconds)
+        if plan == before:
+            return
+        found, before = memo.propose(plan, seconds), plan
         if not found.value:
             return
         results, horizon = (found.value, horizon) if objective.by else (results, found.value)

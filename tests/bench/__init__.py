@@ -16,6 +16,7 @@ BENCHES: dict[str, str] = {
     "network": "tests.bench.network:network",
     "orders": "tests.bench.orders:orders",
     "qualified": "tests.bench.qualified:qualified",
+    "rate": "tests.bench.rate:rate",
     "search": "tests.bench.search:search",
     "simulate": "tests.bench.simulate:simulate",
     "status": "tests.bench.status:status",

@@ -52,6 +52,15 @@ def test_migrations_are_timed(capsys, tmp_path):
     }  # fmt: skip
 
 
+def test_output_rates_are_compared(capsys, tmp_path):
+    small = ["--part", "figure-1,queries,contract", "--count", "3", "--plans", "2", "--runs", "4"]
+    assert run(["bench", "rate", *small, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["parts"]
+    assert [round(one["results_per_second"], 3) for one in found["figure-1"]["orders"]] == [0.5, 5]
+    assert found["queries"]["strategies"]["rate-max"]["queries"] == 3
+    assert found["contract"]["beyond_5_percent"] == 0
+
+
 def test_a_change_of_selectivities_is_answered():
     found = scenario(Chain(3, 10, 20), "duckdb", 5, "moving-state", 8, (3,))
     assert (found["requests"], found["cut_overs"]) == ([5], [5])

@@ -1,0 +1,58 @@
+"""Output rates: the paper's figures again, heuristics on random queries, the model's contract."""
+
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobs import show
+from jobs.errors import InputError
+from tests.bench.rate import contract, figures, paper, queries, speed
+from tests.bench.rate.tables import TABLES
+
+PARTS = ("figure-1", "crossing", "complex", "queries", "contract", "speed")
+
+
+def rate(  # typer reads options from parameters
+    part: Annotated[str, typer.Option(help=f"{', '.join(PARTS)}; several by commas.")] = ",".join(
+        PARTS
+    ),
+    count: Annotated[int, typer.Option(help="Part queries: random queries.")] = 200,
+    plans: Annotated[int, typer.Option(help="Part contract: random plans.")] = 100,
+    runs: Annotated[
+        int, typer.Option(help="Simulated runs of a plan; in queries, a quarter.")
+    ] = 20,
+    svg: Annotated[Path | None, typer.Option(help="Draw figures into this directory.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Output rates: the paper's figures, heuristics on random queries, the model's contract."""
+    chosen = part.split(",")
+    if unknown := set(chosen) - set(PARTS):
+        raise InputError(f"there is no part {min(unknown)!r}: {', '.join(PARTS)}", "--part")
+    makers = {
+        "figure-1": paper.figure_1,
+        "crossing": lambda: paper.crossing(runs),
+        "complex": paper.complex_plans,
+        "queries": lambda: queries.queries(count, max(runs // 4, 1)),
+        "contract": lambda: contract.contract(plans, runs),
+        "speed": speed.speed,
+    }
+    report: dict[str, Any] = {
+        "command": " ".join(["midstream bench rate", *sys.argv[3:]]),
+        "versions": {name: version(name) for name in ("midstream", "numba", "numpy")},
+        "parts": {name: makers[name]() for name in chosen},
+        "load": os.getloadavg()[0],
+    }
+    if svg is not None:
+        figures.draw(svg, runs)
+    if json:
+        show.as_json(report)
+    else:
+        show.plain(report["command"])
+        for name, found in report["parts"].items():
+            show.heading(name)
+            TABLES[name](found)
+    return 0
