@@ -131,21 +131,37 @@ class Filler:
         """Those from one up to another, as one that has the number of its last."""
         slices = m.slices or ()
         start = slices[at - 1] if at else ALWAYS
-        return self._fill(m, plans, until - 1, Slice(m.source, start, slices[until - 1]))
+        return self._fill(m, _fill(m), plans, until - 1, Slice(m.source, start, slices[until - 1]))
 
     def _fill_whole(self, m: Migration, plans: Mapping[str, Plan]) -> None:
         """All at once; what an interrupted attempt left is thrown away."""
-        self.states.drop(_fill(m).state)
-        self._fill(m, plans, 0, None)
+        self._fill_at_once(m, _fill(m), plans)
 
-    def _fill(self, m: Migration, plans: Mapping[str, Plan], at: int, only: Slice | None) -> float:
+    def fill_young(self, m: Migration, fills: Sequence[Fill], plans: Mapping[str, Plan]) -> None:
+        """What is there already of the tuples that the new plan takes, at once."""
+        for fill in fills:
+            if all(source in self.states.files for source in fill.sources):
+                self._fill_at_once(m, fill, plans)
+
+    def _fill_at_once(self, m: Migration, fill: Fill, plans: Mapping[str, Plan]) -> None:
+        self.states.drop(fill.state)
+        self._fill(m, fill, plans, 0)
+
+    def _fill(
+        self,
+        m: Migration,
+        fill: Fill,
+        plans: Mapping[str, Plan],
+        at: int,
+        only: Slice | None = None,
+    ) -> float:
         """Fill a slice; how many seconds of that its table has taken, if it is a new one."""
-        fill, new = _fill(m), coming(m.request, plans)
+        new, since = coming(m.request, plans), ALWAYS if m.since is None else m.since
         how = recipe(plans[m.request.query], new, fill)
         by = Partitioning(self.widths.of(how.target, retention(new.query, how.target)))
         relation = f"fill_{fill.state}"
         self.states.step(f"fill:{fill.state}")
-        self.executor.run(relation, statement(how, m.boundary, only))
+        self.executor.run(relation, statement(how, m.boundary, only, since))
         made = self._make_table(fill.state, relation, m.boundary + 1)
         table = table_of(fill.state)
         files = self.executor.write(relation, self.store, table, m.boundary, by)()

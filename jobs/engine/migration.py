@@ -31,6 +31,8 @@ class Migration:
     source: int = 0
     slices: tuple[int, ...] | None = None
     """Event times, ascending, that end the slices of that source: the state is filled by them."""
+    lacking: tuple[str, ...] = ()
+    """States of a parallel track whose rows of before are only what this query needs."""
 
     @property
     def step(self) -> Step:
@@ -63,7 +65,8 @@ class Migration:
     @property
     def partial(self) -> tuple[str, ...]:
         """States whose older rows are only what this query needs."""
-        return tuple(s.state for s in self.steps if isinstance(s, Fill) and s.partial)
+        filled = (step.state for step in self.steps if isinstance(step, Fill) and step.partial)
+        return (*self.lacking, *filled)
 
     def to_json(self) -> dict[str, Any]:
         """As a decision holds it."""
@@ -78,6 +81,7 @@ class Migration:
             "request": read(Request, data["request"], _WHERE),
             "steps": tuple(map(from_json, data["steps"])),
             "tracked": tuple(data.get("tracked", ())),
+            "lacking": tuple(data.get("lacking", ())),
             "slices": None if slices is None else tuple(slices),
         }
         return read(cls, content, _WHERE)

@@ -39,7 +39,7 @@ from jobs.engine.rows import read
 from jobs.engine.states import States
 from jobs.engine.store import Store
 from optimizer.migration import MIGRATIONS
-from optimizer.migration.matching import Context
+from optimizer.migration.matching import Context, young
 from optimizer.migration.matching import States as Kept
 from optimizer.migration.steps import (
     CutOver,
@@ -53,7 +53,7 @@ from optimizer.migration.steps import (
     Wait,
     with_proof,
 )
-from optimizer.plan import Plan
+from optimizer.plan import Node, Plan, Source, walk
 from optimizer.plan import to_json as plan_to_json
 
 ENDED = ("done", "aborted")
@@ -91,6 +91,19 @@ class _Boundary:
         """The newest event time seen in any stream."""
         times = [flow.newest for flow in self.progress.streams.values() if flow.newest is not None]
         return max(times, default=ALWAYS)
+
+    @property
+    def slowest(self) -> int:
+        """The newest event time of the stream that is behind all others, if it still counts."""
+        times = [flow.newest for flow in self.progress.streams.values() if flow.newest is not None]
+        watermark = self.progress.watermark
+        return max(min(times, default=ALWAYS), ALWAYS if watermark is None else watermark)
+
+    def completed(self, node: Node) -> int:
+        """The event time after which no combination of an operator's inputs is there."""
+        names = {source.stream.name for source in walk(node) if isinstance(source, Source)}
+        times = [flow.newest for name, flow in self.progress.streams.items() if name in names]
+        return min((ALWAYS if time is None else time for time in times), default=ALWAYS)
 
 
 @dataclass
@@ -382,8 +395,7 @@ class Migrator:
             case Fill():
                 return self._filler.build(m, here.number, here.plans)
             case Parallel(states):
-                tracked = _united(m.tracked, states)
-                return replace(m, tracked=tracked, since=here.youngest + 1), True
+                return self._begin_track(m, states, here), True
             case Wait():
                 done = self._outlived(m, here.plans, here.progress.watermark)
                 return (replace(m, since=None) if done else m), done
@@ -392,6 +404,24 @@ class Migrator:
                 done = here.number - 1 - begun.boundary >= batches
                 return replace(begun, shown=not done), done
         return m, True
+
+    def _begin_track(self, m: Migration, states: Sequence[str], here: _Boundary) -> Migration:
+        """Both plans run: the new one from just past the slowest stream on.
+
+        What is there already that is younger is filled.  Where it cannot be, the new plan begins
+        past all that such a state might hold.
+        """
+        query = m.request.query
+        context = context_of(query, here.plans, here.partial)
+        found = young(here.plans[query], coming(m.request, here.plans), context)
+        unsure = [here.completed(node) for node, fill in found.items() if fill is None]
+        since = max([here.slowest, *unsure]) + 1
+        fills = [fill for node, fill in found.items() if fill and here.completed(node) >= since]
+        lacking = tuple(fill.state for fill in fills if fill.partial)
+        tracked = _united(m.tracked, states)
+        m = replace(m, boundary=here.number - 1, since=since, tracked=tracked, lacking=lacking)
+        self._filler.fill_young(m, fills, here.plans)
+        return m
 
     def _going_on(self, m: Migration, phase: str, here: _Boundary) -> Turn:
         if m.phase != phase:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from jobs.engine.ingest import ALWAYS
 from jobs.engine.lower import times
 from jobs.engine.statements import (
     Scope,
@@ -41,20 +42,26 @@ class Slice:
     end: int
 
 
-def statement(recipe: Recipe, boundary: int, only: Slice | None = None) -> exp.Query:
-    """The rows of a state as of a boundary, or those that a slice of a source contributes."""
+def statement(
+    recipe: Recipe, boundary: int, only: Slice | None = None, since: int = ALWAYS
+) -> exp.Query:
+    """The rows of a state as of a boundary, or those that a slice of a source contributes.
+
+    Of rows that young only, if it says since when.
+    """
     known = [
-        _known(source, boundary, only if only and only.source == at else None)
+        _known(source, boundary, only if only and only.source == at else None, since)
         for at, source in enumerate(recipe.sources)
     ]
     made = _joined(recipe, known, only) if recipe.how is How.JOIN else _derived(recipe, known[0])
     return parse(with_until(made, least(times(recipe.target))))
 
 
-def _known(source: Node, boundary: int, only: Slice | None) -> str:
-    conditions = [f"{quote(BATCH)} <= {boundary}"]
+def _known(source: Node, boundary: int, only: Slice | None, since: int) -> str:
+    conditions, oldest = [f"{quote(BATCH)} <= {boundary}"], least(times(source))
+    if since > ALWAYS:
+        conditions.append(f"{oldest} >= {since}")
     if only is not None:
-        oldest = least(times(source))
         conditions += [f"{oldest} >= {only.start}", f"{oldest} < {only.end}"]
     return f"(SELECT * FROM state_{identity(source).key} WHERE {' AND '.join(conditions)})"
 

@@ -132,6 +132,25 @@ def shared(old: Plan, new: Plan, context: Context) -> Matching:
     )
 
 
+def young(old: Plan, new: Plan, context: Context) -> dict[Node, Fill | None]:
+    """How a parallel track's states get the rows of before that are as young as its beginning.
+
+    Lower ones first; none where such rows cannot be made, or those that are there may lack some.
+    """
+    matcher = _Matcher.of(old, new, context)
+    there = matcher.before.nodes.keys() | context.available.keys()
+    found: dict[Node, Fill | None] = {}
+    for key, nodes in matcher.after.nodes.items():
+        try:
+            if key not in there:
+                found[nodes[0]] = matcher.fill(key)
+            elif key in context.partial:
+                found[nodes[0]] = None
+        except Refused:
+            found[nodes[0]] = None
+    return found
+
+
 def recipe(old: Plan, new: Plan, fill: Fill) -> Recipe:
     """How to carry out a fill of a migration between those plans."""
     for found in _Matcher.of(old, new, Context()).recipes(fill.state):
@@ -167,7 +186,7 @@ class _Matcher:
                 self._check_kept(key)
                 kept.append(key)
             else:
-                fills.append(self._fill(key))
+                fills.append(self.fill(key))
         dropped = _dropped(self.before, self.after, self.context)
         return Matching(tuple(kept), tuple(fills), dropped)
 
@@ -204,7 +223,7 @@ class _Matcher:
 
     # --- making states ---------------------------------------------------------------------------
 
-    def _fill(self, key: str) -> Fill:
+    def fill(self, key: str) -> Fill:
         """The one that takes least: from the state over the same inputs, else from lower ones."""
         found = list(self.recipes(key))
         recipes = sorted((one for one in found if isinstance(one, Recipe)), key=_effort)

@@ -1,7 +1,8 @@
 """`parallel-track`: both plans run until no older tuple can join any more (Zhu 12.2, 13, 14).
 
-The new plan takes part from the boundary on, its states empty, so nothing has to match for it to be
-right: what is there already is shared, however short or partial, since its young rows are whole.
+The new plan takes tuples from just past the slowest stream on.  Its states need only what is that
+young, little at the boundary, so nothing has to match for it to be right: what is there already is
+shared, however short, and where the young rows of before cannot be made it begins past them.
 Both plans feed the same group-by, Zhu's temporary merging operator (14.1).  He refuses what is not
 distributive there; our panes hold distributive parts of every aggregate that a query may have.
 """

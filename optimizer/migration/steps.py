@@ -58,7 +58,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Parallel:
-    """From the next batch on both plans run, the new one over tuples as young as the boundary.
+    """From the next batch on both plans run, the new one over tuples past the slowest stream.
 
     The old plan drops the results all of whose tuples are that young (Zhu 12.2.2).
     """
@@ -68,7 +68,7 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Wait:
-    """Until no tuple older than the boundary can join any more."""
+    """Until no tuple that the old plan is left with can join any more."""
 
 
 @dataclass(frozen=True)

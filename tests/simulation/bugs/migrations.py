@@ -96,8 +96,8 @@ def a_restart_forgets_how_far_a_fill_was(patch: pytest.MonkeyPatch) -> None:
         slices: Counter[tuple[str, int]] = vars(process).setdefault("made", Counter())
         return slices
 
-    def fill(self: Filler, m: Migration, plans: Any, at: int, only: Slice | None) -> float:
-        table = real(self, m, plans, at, only)
+    def fill(self: Filler, m: Migration, *rest: Any) -> float:
+        table = real(self, m, *rest)
         made_by(self)[m.request.id, m.at] += 1
         return table
 
@@ -109,8 +109,8 @@ def slices_overlap(patch: pytest.MonkeyPatch) -> None:
     """Each slice of a state has what those before it have."""
     real = Filler._fill
 
-    def fill(self: Filler, m: Migration, plans: Any, at: int, only: Slice | None) -> float:
-        return real(self, m, plans, at, only and replace(only, start=ALWAYS))
+    def fill(self: Filler, m: Any, made: Any, plans: Any, at: int, only: Any = None) -> float:
+        return real(self, m, made, plans, at, only and replace(only, start=ALWAYS))
 
     patch.setattr(Filler, "_fill", fill)
 
@@ -138,8 +138,8 @@ def a_fill_forgets_selects(patch: pytest.MonkeyPatch) -> None:
 def slices_share_their_edge(patch: pytest.MonkeyPatch) -> None:
     """What is just as old as where a slice ends is in the next one, too."""
 
-    def filled(made: Any, boundary: int, only: Slice | None = None) -> Any:
-        return statement(made, boundary, only and replace(only, end=only.end + 1))
+    def filled(made: Any, boundary: int, only: Slice | None, since: int) -> Any:
+        return statement(made, boundary, only and replace(only, end=only.end + 1), since)
 
     _filled_by(patch, filled)
 
@@ -147,8 +147,8 @@ def slices_share_their_edge(patch: pytest.MonkeyPatch) -> None:
 def slices_leave_a_gap(patch: pytest.MonkeyPatch) -> None:
     """What is just as old as where a slice begins is in none."""
 
-    def filled(made: Any, boundary: int, only: Slice | None = None) -> Any:
-        return statement(made, boundary, only and replace(only, start=only.start + 1))
+    def filled(made: Any, boundary: int, only: Slice | None, since: int) -> Any:
+        return statement(made, boundary, only and replace(only, start=only.start + 1), since)
 
     _filled_by(patch, filled)
 
@@ -160,7 +160,7 @@ def a_fill_is_taken_for_done(patch: pytest.MonkeyPatch) -> None:
 
 def what_an_attempt_filled_stays(patch: pytest.MonkeyPatch) -> None:
     """A state is filled beside what an interrupted attempt has left in it."""
-    patch.setattr(Filler, "_fill_whole", lambda self, m, plans: self._fill(m, plans, 0, None))
+    patch.setattr(Filler, "_fill_whole", lambda self, m, plans: self._fill(m, m.step, plans, 0))
 
 
 def nobody_maintains_what_is_built(patch: pytest.MonkeyPatch) -> None:
@@ -174,10 +174,13 @@ def nobody_maintains_what_is_built(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Migrator, "changes", changes)
 
 
-def a_parallel_track_begins_a_microsecond_early(patch: pytest.MonkeyPatch) -> None:
-    """The new plan puts out what the newest tuples of the old one make."""
-    real = vars(migrator._Boundary)["youngest"].fget
-    patch.setattr(migrator._Boundary, "youngest", property(lambda self: real(self) - 1))
+def a_parallel_track_overlooks_a_microsecond(patch: pytest.MonkeyPatch) -> None:
+    """The new plan lacks tuples that came before it and are just young enough for it."""
+
+    def filled(made: Any, boundary: int, only: Any, since: int) -> Any:
+        return statement(made, boundary, only, since + (since > ALWAYS))
+
+    _filled_by(patch, filled)
 
 
 def both_plans_run_a_microsecond_too_briefly(patch: pytest.MonkeyPatch) -> None:
