@@ -19,6 +19,7 @@ from jobs.engine.migrator import context_of, mark, still_partial
 from jobs.engine.progress import DECISIONS, Decision, latest
 from jobs.engine.requests import MIGRATE, Request, asked, told
 from jobs.engine.rows import read as read_row
+from jobs.engine.sampled import sampled
 from jobs.errors import InputError, RefusedError
 from jobs.pricing import Ground, ground
 from jobs.specs import MICROSECOND, Job
@@ -202,6 +203,8 @@ class Subject:
         interval = self.running.job.trigger.total_seconds()
         figures = Figures(self.task.workload, self.running.rows, lateness, interval)
         context = context_of(name, self.running.plans, self.running.partial)
+        made = sampled(old.plan, new.plan, context, self.running.store)
+        figures = replace(figures, made=made)
         strategy, reason = wish.strategy, ""
         compared: tuple[Option, ...] = ()
         try:
@@ -255,9 +258,9 @@ class Subject:
 
     def _disk(self, new: Priced, shown: Preview) -> Check:
         nodes, estimator = States.of(new.plan).nodes, Estimator(self.task.query, self.task.workload)
-        needed = sum(s.rows * estimator.node(nodes[s.key][0]).width for s in shown.rebuilt)
+        needed = sum(s.most * estimator.node(nodes[s.key][0]).width for s in shown.rebuilt)
         free = disk_usage(self.running.job.storage).free
-        text = f"{size(needed)} for the new states, {size(free)} free on the disk"
+        text = f"{size(needed)} at most for the new states, {size(free)} free on the disk"
         return Check(ok=needed < free, text=text, fatal=True)
 
 

@@ -229,18 +229,26 @@ def _show(proposal: "Proposal", svg: Path | None) -> None:
 def rows(found: "Preview") -> list[Row]:
     """A line a state."""
     from optimizer.explain import compact
-    from optimizer.migration.cost import spell
 
-    def line(word: str, style: str, one: "Line", made: str = "", takes: str = "") -> Row:
-        return [Text(word, style), one.state, compact(one.rows), made, takes]
+    def line(
+        word: str, style: str, one: "Line", made: str = "", takes: str = "", most: float = 0.0
+    ) -> Row:
+        count, upper = compact(one.rows), compact(most)
+        count += f" to {upper}" if most > one.rows and upper != count else ""
+        return [Text(word, style), one.state, count, made, takes]
 
     kept = [line("keep", "green", one) for one in found.kept]
     dropped = [line("drop", "red", one) for one in found.dropped]
     rebuilt = [
-        line("rebuild", "yellow", one, _made(one), spell(one.seconds) if one.seconds else "")
-        for one in found.rebuilt
+        line("rebuild", "yellow", one, _made(one), _takes(one), one.most) for one in found.rebuilt
     ]
     return [*kept, *rebuilt, *dropped]
+
+
+def _takes(one: "Rebuilt") -> str:
+    from optimizer.migration.cost import spell
+
+    return spell(one.seconds) if one.seconds else ""
 
 
 def _made(one: "Rebuilt") -> str:
@@ -256,6 +264,8 @@ def times(proposal: "Proposal") -> str:
 
     effort, hold = proposal.preview.effort, proposal.request.hold
     stop = f"The job stops for about {spell(effort.pause)}" if effort.pause else "The job goes on"
+    if effort.longest > 1.1 * effort.pause:
+        stop += f", {spell(effort.longest)} at most"
     until = f"after about {spell(effort.lasts)}" if effort.lasts else "before the next batch"
     over = "everything is ready to cut over" if hold else "the cut-over comes"
     return f"{stop}; {over} {until}. A batch begins every {spell(proposal.batch)}."

@@ -1,4 +1,4 @@
-"""What a job's own tables say of its workload: rates, shares selected, how many keys there are.
+"""What a job's own tables say of its workload: rates, shares selected, how often keys come up.
 
 Enough for the dry run of a migration where nobody gives a workload.
 """
@@ -10,8 +10,9 @@ from typing import Any
 
 import duckdb
 
+from jobs.engine.executors.duck import connect, duck_text
 from jobs.engine.paths import files_of, read_parquet
-from jobs.engine.statements import inside, parse, render
+from jobs.engine.statements import inside, parse
 from jobs.engine.states import table_of
 from jobs.engine.store import DeltaStore
 from optimizer.identity import identity
@@ -43,10 +44,8 @@ def observed(plan: Plan, store: DeltaStore, batches: Batches, batch: float) -> W
                 selects |= _share(plan, alias, rows, _written(leaves[alias], batches[:-1]))
     joins = dict(modest.joins)
     for edge, predicates in query.graph.edges.items():
-        sides = [p.sides for p in predicates if p.sides]
-        found = [n for pair in sides if (n := _keys(pair, leaves, store))]
-        if found:
-            joins[edge] = 1 / max(found)
+        found = _selectivity([p.sides for p in predicates if p.sides], leaves, store)
+        joins[edge] = joins[edge] if found is None else found
     return replace(modest, streams=streams, selects=selects, joins=joins, assumed=False)
 
 
@@ -73,27 +72,47 @@ def _share(plan: Plan, alias: str, rows: int, kept: int) -> dict[str, float]:
     return {str(predicate): each for predicate in selects}
 
 
-def _keys(
-    sides: tuple[Expression, Expression], leaves: Mapping[str, Node], store: DeltaStore
-) -> int:
-    """How many values the side with more of them has now."""
-    counts = [0]
-    for side in sides:
-        (alias,) = side.aliases
-        if alias in leaves:
-            counts.append(_distinct(side, leaves[alias], store))
-    return max(counts)
+def _selectivity(
+    equal: Sequence[tuple[Expression, Expression]], leaves: Mapping[str, Node], store: DeltaStore
+) -> float | None:
+    """The share of the pairs that are there whose keys are equal: heavy keys meet heavy ones."""
+    sides: dict[str, list[str]] = {}
+    for pair in equal:
+        for side in pair:
+            (alias,) = side.aliases
+            if alias in leaves:
+                value = side.sql(inside(identity(leaves[alias]), "s"))
+                sides.setdefault(alias, []).append(value)
+    if len(sides) != 2:
+        return None
+    with suppress(duckdb.Error), connect() as connection:
+        for name, (alias, values) in zip("ab", sides.items(), strict=True):
+            _count(connection, name, leaves[alias], values, store)
+        return _shared(connection, len(equal))
+    return None
 
 
-def _distinct(side: Expression, leaf: Node, store: DeltaStore) -> int:
+def _count(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    leaf: Node,
+    values: Sequence[str],
+    store: DeltaStore,
+) -> None:
+    """How often each key comes up, as a table of that name."""
     table = table_of(identity(leaf).key)
     files = files_of(store.table(table)) if store.exists(table) else []
-    if not files:
-        return 0
-    value = side.sql(inside(identity(leaf), "s"))
-    counted = render(parse(f"SELECT approx_count_distinct({value}) AS n FROM s"), "duckdb")
-    with suppress(duckdb.Error), duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute(f"CREATE TEMP VIEW s AS FROM {read_parquet(files)}")
-        (found,) = connection.execute(counted).fetchall()[0]
-        return int(found)
-    return 0
+    connection.execute(f"CREATE VIEW s AS FROM {read_parquet(files)}")
+    keys = ", ".join(f"{value} AS k{at}" for at, value in enumerate(values))
+    text = duck_text(parse(f"SELECT {keys} FROM s"))
+    connection.execute(f"CREATE TABLE {name} AS SELECT *, count(*) AS n FROM ({text}) GROUP BY ALL")
+    connection.execute("DROP VIEW s")
+
+
+def _shared(connection: duckdb.DuckDBPyConnection, keys: int) -> float | None:
+    """Of all pairs; at least one, for that none is there yet does not mean that none will be."""
+    equal = " AND ".join(f"a.k{at} = b.k{at}" for at in range(keys))
+    pairs = "(SELECT sum(n) FROM a)::DOUBLE * (SELECT sum(n) FROM b)"
+    met = f"SELECT coalesce(sum(a.n::DOUBLE * b.n), 0) FROM a JOIN b ON {equal}"
+    ((met_by, all_),) = connection.execute(f"SELECT ({met}), {pairs}").fetchall()
+    return min(1.0, max(1.0, met_by) / all_) if all_ else None

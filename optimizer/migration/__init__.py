@@ -89,8 +89,8 @@ def auto(old: Plan, new: Plan, context: Context, figures: Figures, brief: float 
     if not options:
         raise Refused("; ".join(f"{strategy}: {why}" for strategy, why in refused.items()))
     batch = figures.workload.batch
-    bearable = max(brief * batch, min(option.effort.pause for option in options))
-    unnoticed = (option for option in options if option.effort.pause <= bearable)
+    bearable = max(brief * batch, min(option.effort.longest for option in options))
+    unnoticed = (option for option in options if option.effort.longest <= bearable)
     chosen = min(unnoticed, key=lambda option: (option.effort.cost, option.effort.lasts))
     others = tuple(option for option in options if option is not chosen)
     return Choice(chosen, _reason(chosen, others, refused, batch), others, refused)

@@ -29,6 +29,14 @@ READY = 0.9
 
 
 @dataclass(frozen=True)
+class Range:
+    """How many rows there will be, about and at most."""
+
+    likely: float
+    most: float
+
+
+@dataclass(frozen=True)
 class Figures:
     """What an estimate goes by."""
 
@@ -39,6 +47,8 @@ class Figures:
     """How far the watermark lags, in microseconds."""
     interval: float = 0.0
     """Seconds from the beginning of one batch to that of the next, if none takes longer."""
+    made: Mapping[str, Range] = field(default_factory=dict)
+    """How many rows states will hold once they are filled, by key, where that was tried."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,10 @@ class Filled:
     matched: float
     written: float
     seconds: float
+    most: float
+    """Rows written at most, as far as is known."""
+    slowest: float
+    """Seconds with so many."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,8 @@ class Effort:
     """CPU-seconds of its fills, as a share of what a batch takes by the old plan."""
     forgone: float = 0.0
     """CPU-seconds that the new plan would have saved until the cut-over."""
+    longest: float = 0.0
+    """Seconds of the pause, with as many rows as there may be at most."""
 
     @property
     def cost(self) -> float:
@@ -80,22 +96,23 @@ class Effort:
 def effort(steps: Sequence[Step], old: Plan, new: Plan, figures: Figures) -> Effort:
     """What these steps take; a state that is tracked before it is filled stops nobody."""
     beat = _Beat.of(old, new, figures)
-    sizes = _Sizes(beat.estimator, dict(figures.rows))
+    sizes = _Sizes(beat.estimator, dict(figures.rows), figures.made)
     fills = [sizes.fill(s, recipe(old, new, s)) for s in steps if isinstance(s, Fill)]
     filling = {filled.step: filled.seconds for filled in fills}
     borne = beat.bears(sum(filling.values()))
     missing = [s.state for s in steps if isinstance(s, Fill)]
     missing += [state for s in steps if isinstance(s, Parallel) for state in s.states]
     beside = beside_cost(new, missing, beat.estimator)
+    slowest = {filled.step: filled.slowest for filled in fills}
     tracked: list[str] = []
-    pause = lasts = work = 0.0
+    pause = longest = lasts = work = 0.0
     for step in steps:
         match step:
             case Track(states):
                 tracked += states
             case Fill(state) if state not in tracked:
                 pause, lasts = pause + filling[step], lasts + filling[step]
-                work += filling[step]
+                work, longest = work + filling[step], longest + slowest[step]
             case Fill() if borne:
                 lasts, work = lasts + filling[step], work + filling[step]
             case Fill():
@@ -109,7 +126,8 @@ def effort(steps: Sequence[Step], old: Plan, new: Plan, figures: Figures) -> Eff
                 length = batches * beat.length
                 lasts, work = lasts + length, work + length * beside
     takes = _ratio(sum(filling.values()), beat.usual)
-    return Effort(tuple(fills), pause, lasts, work, beside, takes, lasts * beat.saves)
+    forgone = lasts * beat.saves
+    return Effort(tuple(fills), pause, lasts, work, beside, takes, forgone, longest)
 
 
 @dataclass(frozen=True)
@@ -191,6 +209,7 @@ class _Sizes:
 
     estimator: Estimator
     rows: dict[str, float]
+    made: Mapping[str, Range]
 
     def fill(self, step: Fill, made: Recipe) -> Filled:
         """The work of a fill, whose rows later ones then read."""
@@ -213,12 +232,29 @@ class _Sizes:
                 written = probed * self._left(made)
             case How.DERIVE:
                 written = rows[0] * passed
-        self.rows[step.state] = written
-        costs, width = self.estimator.workload.unit_costs, self.estimator.node(made.target).width
-        seconds = costs.statement * (len(rows) + 1)  # for each input, and for a table
-        seconds += costs.scan * sum(rows) + costs.probe * probed
-        seconds += costs.match * matched + (costs.write + costs.write_byte * width) * written
-        return Filled(step, sum(rows), probed, matched, written, seconds)
+        found = self.made.get(step.state, Range(written, written))
+        if made.how is How.JOIN:
+            matched += found.likely - written
+        self.rows[step.state] = found.likely
+        width = self.estimator.node(made.target).width
+        fixed = self._seconds(len(rows), sum(rows), probed)
+        each = self._row(width, matched=made.how is How.JOIN)
+        rest = self.estimator.workload.unit_costs.match * (matched - found.likely)
+        rest = fixed + (max(0.0, rest) if made.how is How.JOIN else 0.0)
+        return Filled(
+            step, sum(rows), probed, matched, found.likely, rest + each * found.likely,
+            found.most, rest + each * found.most,
+        )  # fmt: skip
+
+    def _seconds(self, inputs: int, scanned: float, probed: float) -> float:
+        """Of a statement for each input and one for a table, and of what goes in."""
+        costs = self.estimator.workload.unit_costs
+        return costs.statement * (inputs + 1) + costs.scan * scanned + costs.probe * probed
+
+    def _row(self, width: float, *, matched: bool) -> float:
+        """Of each row that comes out."""
+        costs = self.estimator.workload.unit_costs
+        return (costs.match if matched else 0.0) + costs.write + costs.write_byte * width
 
     def _flows(self, join: Join, estimates: list[Estimate], rows: list[float]) -> list[float]:
         """What is left after each probe, the first input's rows going through the others.

@@ -33,6 +33,8 @@ class Rebuilt(Line):
     sources: tuple[str, ...] = ()
     seconds: float = 0.0
     partial: bool = False
+    most: float = 0.0
+    """Rows that it may have at most."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ class Preview:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        total = {"pause": self.effort.pause, "lasts": self.effort.lasts, "work": self.effort.work}
+        made = self.effort
+        total = {"pause": made.pause, "longest_pause": made.longest, "lasts": made.lasts,
+                 "work": made.work}  # fmt: skip
         lists = {"kept": self.kept, "rebuilt": self.rebuilt, "dropped": self.dropped}
         return {word: [_plain(line) for line in lines] for word, lines in lists.items()} | total
 
@@ -71,7 +75,10 @@ def preview(steps: Sequence[Step], old: Plan, new: Plan, figures: Figures) -> Pr
                 dropped.append(line(state, before))
             case Parallel(states):
                 lines = (line(state, after) for state in states)
-                rebuilt += [Rebuilt(one.state, one.key, one.rows, "parallel") for one in lines]
+                rebuilt += [
+                    Rebuilt(one.state, one.key, one.rows, "parallel", most=one.rows)
+                    for one in lines
+                ]
             case Fill():
                 made, filled = recipe(old, new, step), fills[step]
                 sources = tuple(map(name, made.sources))
@@ -84,6 +91,7 @@ def preview(steps: Sequence[Step], old: Plan, new: Plan, figures: Figures) -> Pr
                         sources,
                         filled.seconds,
                         step.partial,
+                        filled.most,
                     )
                 )
     return Preview(tuple(kept), tuple(rebuilt), tuple(dropped), cost)

@@ -9,7 +9,7 @@ import pytest
 from optimizer.cost.dual import price
 from optimizer.estimate import Estimator
 from optimizer.migration import MIGRATIONS
-from optimizer.migration.cost import Effort, Figures, effort, spell
+from optimizer.migration.cost import Effort, Figures, Range, effort, spell
 from optimizer.migration.matching import Context, States, name
 from optimizer.migration.preview import preview
 from optimizer.migration.steps import with_proof
@@ -79,6 +79,18 @@ def test_an_mjoin_is_probed_in_its_order():
     assert (fill.scanned, fill.probed, fill.matched, fill.written) == pytest.approx(
         (280, 200 + 200, 200 + 600, 600)
     )
+
+
+def test_rows_that_were_tried_count_and_how_many_there_may_be():
+    """6,000 of (b c) and 9,000 at most, where the workload has 200: each is matched and written."""
+    made = {keys(NEW)["(b c)"]: Range(6000.0, 9000.0)}
+    whole = of("moving-state", Figures(LOAD, made=made))
+    (fill,) = whole.fills
+    assert (fill.matched, fill.written, fill.most) == pytest.approx((6000, 6000, 9000))
+    row = 3e-3 + 5e-3 + (100 * 3 / 4 + 100 * 2 / 4) * 1e-5
+    fixed = 3 + 0.25 + 200 * 2e-3
+    assert fill.seconds == whole.pause == pytest.approx(fixed + 6000 * row)
+    assert fill.slowest == whole.longest == pytest.approx(fixed + 9000 * row)
 
 
 def test_a_filled_state_feeds_the_next():
@@ -248,8 +260,11 @@ def test_a_state_that_grows_by_itself():
 def test_what_programs_are_told():
     shown = preview(MIGRATIONS["background"](OLD, NEW, Context()), OLD, NEW, FIGURES)
     data = json.loads(json.dumps(shown.to_json()))
-    assert list(data) == ["kept", "rebuilt", "dropped", "pause", "lasts", "work"]
+    assert list(data) == [
+        "kept", "rebuilt", "dropped", "pause", "longest_pause", "lasts", "work",
+    ]  # fmt: skip
     assert data["rebuilt"][0] == {
         "state": "(b c)", "key": keys(NEW)["(b c)"], "rows": pytest.approx(200), "how": "join",
         "sources": ["b", "c"], "seconds": pytest.approx(data["work"]), "partial": False,
+        "most": pytest.approx(200),
     }  # fmt: skip

@@ -1,12 +1,13 @@
 """What every strategy promises, the golden case of each, and which one is chosen."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from optimizer import query as queries
 from optimizer.migration import MIGRATIONS, auto
-from optimizer.migration.cost import Figures, effort
+from optimizer.migration.cost import Figures, Range, effort
 from optimizer.migration.matching import Context, States
 from optimizer.migration.steps import (
     CutOver,
@@ -194,6 +195,16 @@ def test_a_long_stop_is_avoided():
     assert "moving-state: the job stops for" in chosen.reason
     patient = auto(OLD, NEW, Context(), slow, brief=1e9)
     assert patient.strategy == "moving-state"
+
+
+def test_a_stop_that_may_be_long_is_avoided():
+    """About as brief as may be, but keys are skewed, and it may be ten times that."""
+    some = {key: Range(1e4, 1e4) for key in States.of(NEW).nodes}
+    skewed = {key: Range(1e4, 1e7) for key in some}
+    known = replace(figures(batch=10.0, lateness=LATE), made=some)
+    assert auto(OLD, NEW, Context(), known).strategy == "moving-state"
+    chosen = auto(OLD, NEW, Context(), replace(known, made=skewed))
+    assert chosen.strategy == "background"
 
 
 def test_falling_rates():
