@@ -35,8 +35,9 @@ def exhaustive(
 ) -> tuple[Mask, int]:
     """The best placement, and how many were looked at."""
     if plan.space > 1 << LARGEST or len(plan) > BITS:
+        free = len(plan) - plan.fixed.bit_count()
         raise TooLargeError(
-            f"{len(plan)} operators have {plan.space:,} placements, too many to try all; "
+            f"{len(plan)} operators have 2^{free} placements, too many to try all; "
             "take the strategy federated"
         )
     best: list[Mask] = []

@@ -13,7 +13,8 @@ post-order into sub-plans; of each the best on Spark and the best in the databas
 that meet at a cut in the database are one statement again.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby, product
 from math import inf
@@ -62,23 +63,38 @@ def federated(
 
 def sizes(plan: LogicalPlan) -> Iterator[int]:
     """How large sub-plans may be, the largest first of which few enough partial plans come."""
-    for size in range(len(plan), 1, -1):
-        if sum(counts(plan, sub_plans(plan, size))) <= MOST:
-            yield size
+
+    def too_many(size: int) -> bool:
+        return sum(counts(plan, sub_plans(plan, size))) > MOST
+
+    size = bisect_left(range(2, len(plan) + 1), x=True, key=too_many) + 1
+    while size > 1:
+        yield size
+        size = size * 3 // 4
     yield 1
 
 
 def sub_plans(plan: LogicalPlan, most: int) -> tuple[tuple[int, ...], ...]:
     """The plan cut in post-order into connected pieces of no more operators than that."""
-    pieces: dict[int, list[int]] = {}
-    done = []
-    for at, one in enumerate(plan.operators):
-        inside = sorted((pieces.pop(below) for below in one.below), key=len)
-        while inside and sum(map(len, inside)) >= most:
-            done.append(inside.pop())
-        pieces[at] = [*(below for piece in inside for below in piece), at]
-    done.append(pieces[len(plan) - 1])
-    return tuple(tuple(sorted(piece)) for piece in done)
+    held: list[int] = []
+    roots = {len(plan) - 1}
+    for one in plan.operators:
+        inside = sorted(one.below, key=held.__getitem__)
+        while inside and sum(held[below] for below in inside) >= most:
+            roots.add(inside.pop())
+        held.append(1 + sum(held[below] for below in inside))
+    return _pieces(plan, roots)
+
+
+def _pieces(plan: LogicalPlan, roots: Set[int]) -> tuple[tuple[int, ...], ...]:
+    """The operators below each root, down to the next ones."""
+    pieces: dict[int, list[int]] = {root: [] for root in sorted(roots)}
+    root_of: dict[int, int] = {}
+    for at in range(len(plan) - 1, -1, -1):
+        root = at if at in roots else root_of[at]
+        root_of |= dict.fromkeys(plan.operators[at].below, root)
+        pieces[root].append(at)
+    return tuple(tuple(sorted(piece)) for piece in pieces.values())
 
 
 def counts(plan: LogicalPlan, cut: Sequence[Sequence[int]]) -> Iterator[int]:
