@@ -80,10 +80,12 @@ class _Task:
     @classmethod
     def of(cls, network: Path, queries: Path, max_cs: int | None, seed: int) -> "_Task":
         from jobs.network.files import load
+        from jobs.network.topology import warm
 
         sites, file, _, document = load(network, queries)
         _check_places(sites, file, document)
         with show.progress(f"{len(sites.sites):,} sites"):
+            warm()
             begun = perf_counter()
             place = _place(sites, max_cs, seed)
             return cls(place, file, document, perf_counter() - begun)

@@ -13,8 +13,8 @@ def report(found: Sequence[dict[str, Any]]) -> None:
     """The queries of one strategy, or several strategies side by side."""
     first = found[0]
     show.plain(
-        f"{first['sites']:,} sites in clusters of at most {first['max_cs']}, "
-        f"{first['height']} {'level' if first['height'] == 1 else 'levels'}; "
+        f"{counted(first['sites'], 'site')} in clusters of at most {first['max_cs']}, "
+        f"{counted(first['height'], 'level')}; "
         f"distances and clusters took {time(first['setup_seconds'])}."
     )
     if len(found) > 1:
@@ -24,8 +24,10 @@ def report(found: Sequence[dict[str, Any]]) -> None:
     show.heading(first["strategy"])
     queries(first["queries"])
     show.plain(
-        f"Deployed: {first['joins_deployed']:,} joins and {first['filters_deployed']:,} filters "
-        f"for {len(first['deployed']):,} queries, usage {figure(first['total_usage'])}."
+        f"Deployed: {counted(first['joins_deployed'], 'join')} and "
+        f"{counted(first['filters_deployed'], 'filter')} for "
+        f"{counted(len(first['deployed']), 'query', 'queries')}, "
+        f"usage {figure(first['total_usage'])}."
     )
 
 
@@ -83,12 +85,17 @@ def clusters(told: dict[str, Any]) -> None:
     """The clusters of every level."""
     for number, level in enumerate(told["levels"], 1):
         far = figure(told["d"][number - 1])
-        show.heading(f"Level {number}: {len(level):,} clusters, none wider than {far}")
+        show.heading(f"Level {number}: {counted(len(level), 'cluster')}, none wider than {far}")
         rows = [
             (Text(c["coordinator"], "cyan"), f"{len(c['members']):,}", " ".join(c["members"]))
             for c in level
         ]
         show.table(("coordinator", "size", "members"), rows, right="size")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 join`, `2 joins`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def figure(value: float) -> str:

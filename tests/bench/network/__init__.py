@@ -1,6 +1,7 @@
 """Planning and placing over a network: the paper's figures, measured again."""
 
 import sys
+from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from optimizer.network.placement import NETWORK_PLACEMENTS
 
 
 def network(
+    *,
     workload: Annotated[str, typer.Option(help="synthetic or enterprise.")] = "synthetic",
     queries: Annotated[
         int, typer.Option(min=1, help="Of a sequence; the paper's enterprise workload has 300.")
@@ -20,6 +22,7 @@ def network(
     seeds: Annotated[str, typer.Option(help="Networks and workloads, as A..B.")] = "0..10",
     figures: Annotated[bool, typer.Option(help="Measure every figure, not 12 to 14 alone.")] = True,
     theorems: Annotated[int, typer.Option(min=0, help="Random networks for the theorems.")] = 0,
+    plots: Annotated[Path | None, typer.Option(help="Draw them into this directory.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Usage, search space, joins and time of every strategy, beside what was published."""
@@ -30,6 +33,10 @@ def network(
     report = _report(workload, queries, _range(seeds), every=figures)
     if theorems:
         report["theorems"] = used(theorems)
+    if plots is not None:
+        from tests.bench.network.plots import draw
+
+        draw(report, plots)
     if json:
         show.as_json(report)
     else:
