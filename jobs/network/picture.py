@@ -7,6 +7,7 @@ from math import atan2, ceil, cos, hypot, pi, sin, sqrt
 
 import numpy as np
 
+from jobs.network.report import figure
 from jobs.network.session import Session
 from optimizer.network.deployment import Kind
 from optimizer.network.hierarchy import Cluster
@@ -261,7 +262,7 @@ def _head(session: Session, width: float) -> Iterator[str]:
     yield label(MARGIN, 38, Line(fit(title, room, 19, bold=True), 19, bold=True), anchor="start")
     text = (
         f"{len(session.place.sites):,} sites, {len(session.deployed.operators()):,} joins, "
-        f"usage {session.usage:,.4g} (bytes/s x {session.place.measure})"
+        f"usage {figure(session.usage)} (bytes/s x {session.place.measure})"
     )
     yield label(MARGIN, 60, Line(fit(text, room, 12.5), 12.5), FAINT, "start")
 

@@ -85,8 +85,8 @@ class Session:
     deployed: Deployed
     plans: Mapping[str, tuple[Planned, float]]
     """The latest plan of each query that was planned here, and the seconds that took."""
-    optima: Mapping[str, float]
-    """Of each query that is deployed, the exact least when it was planned."""
+    known: Mapping[str, float]
+    """Of each query that was deployed before, the exact least when it was planned."""
 
     @classmethod
     def begin(
@@ -110,7 +110,6 @@ class Session:
             self,
             deployed=done.after,
             plans={**self.plans, demand.name: (done, seconds)},
-            optima={**self.optima, demand.name: done.optimum},
         )
 
     def _task(self, demand: Demand, levels: Levels) -> Task:
@@ -130,8 +129,7 @@ class Session:
 
     def undeploy(self, query: str) -> "Session":
         """Stop a query; operators that others read go on."""
-        optima = {name: least for name, least in self.optima.items() if name != query}
-        return replace(self, deployed=self.deployed.without(query), optima=optima)
+        return replace(self, deployed=self.deployed.without(query))
 
     def join(self, name: str, site: Site, links: Iterable[Link]) -> "Session":
         """A site joins; nothing moves because of it."""
@@ -165,6 +163,14 @@ class Session:
             return gone[key]
 
         return [name for name in self.deployed.demands if is_gone(self.deployed.sinks[name])]
+
+    @property
+    def optima(self) -> dict[str, float]:
+        """Of each query that is deployed, the exact least when it was planned."""
+        return {
+            name: self.plans[name][0].optimum if name in self.plans else self.known.get(name, 0.0)
+            for name in self.deployed.demands
+        }
 
     @property
     def usage(self) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 from optimizer.network.counting import space, trees
@@ -49,8 +50,12 @@ class Planned:
     flows: tuple[Flow, ...]
     usage: float
     """Bytes a second times distance, what makes others' streams wider included."""
-    optimum: float
     effort: Effort
+
+    @cached_property
+    def optimum(self) -> float:
+        """The exact least for this query, given what was deployed before."""
+        return everywhere(self.task).cost
 
     @property
     def over_optimum(self) -> float:
@@ -86,14 +91,14 @@ def place(strategy: str, task: Task) -> Placed:
 def planned(strategy: str, task: Task, placed: Placed) -> Planned:
     """What a placed tree comes to, beside the exact least."""
     before, load, network = task.deployed, task.question.load, task.network
-    name, exact = task.question.demand.name, everywhere(task)
+    name = task.question.demand.name
     reused, price, widened = _reused(task, placed.tree)
     nodes = tuple(_nodes(task, placed.tree))
     after = before.with_query(task.question.demand, [*widened.values(), *nodes])
     flows = tuple(after.flows_into(nodes, load, network))
     usage = price + sum(flow.usage for flow in flows)
     return Planned(
-        name, strategy, task, after, nodes, placed.tree, reused, flows, usage, exact.cost,
+        name, strategy, task, after, nodes, placed.tree, reused, flows, usage,
         placed.effort,
     )  # fmt: skip
 
