@@ -143,13 +143,19 @@ class OperatorFields(Model):
         return found
 
 
+def _some(operators: tuple[OperatorFields, ...]) -> tuple[OperatorFields, ...]:
+    if not operators:
+        raise expected("at least one")
+    return operators
+
+
 class OperatorFile(Model):
     """The whole file."""
 
     streams: Annotated[Mapping[Name, StreamFields], Field(min_length=1)] = Field(
         description="the streams by name, each with its rate"
     )
-    operators: Annotated[tuple[OperatorFields, ...], Field(min_length=1)] = Field(
+    operators: Annotated[tuple[OperatorFields, ...], AfterValidator(_some)] = Field(
         description="the operators, inputs first and the root last"
     )
     db: DatabaseFields = Field(description="what a statement and its transfers cost")

@@ -124,3 +124,19 @@ def test_decisions_without_windows_have_no_price(stage: Stage):
     (found,) = stage.json(*THREE, "--dry-run", code=3)
     assert "priced_by" not in found["figures"]
     assert isinstance(decided(stage), Decision)
+
+
+def test_placements_rest_on_the_same_statistics(stage: Stage):
+    """Rates do not depend on the plan; what work costs in either place is that place's own."""
+    see(stage, LATE)
+    shown = stage.json("explain", "JOB", "--query", "three")
+    placed = stage.json("place", "JOB", "--query", "three")
+    root = shown["root"]
+    while root["op"] != "join":
+        (root,) = root["inputs"]
+    assert root["id"] == "join:a+b+c"
+    assert placed["operators"][root["id"]]["rate_out"] == pytest.approx(root["rate"])
+    assert placed["logical"]["examined"] == 6
+    for place in ("spark", "db"):
+        pure = stage.json("place", "JOB", "--query", "three", "--strategy", place)
+        assert placed["total"] <= pure["total"]
