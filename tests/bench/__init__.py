@@ -15,6 +15,7 @@ BENCHES: dict[str, str] = {
     "native-join": "tests.bench.native_join:native_join",
     "network": "tests.bench.network:network",
     "orders": "tests.bench.orders:orders",
+    "placement": "tests.bench.placement:placement",
     "qualified": "tests.bench.qualified:qualified",
     "rate": "tests.bench.rate:rate",
     "search": "tests.bench.search:search",

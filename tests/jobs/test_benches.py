@@ -79,3 +79,12 @@ def test_quarters_show_what_grows():
         "Python MB: 100 in the first quarter, 106 in the last (medians)",
         "Java MB: 900 in the first quarter, 900 in the last (medians)",
     ]
+
+
+def test_placements_are_timed_beside_the_papers(capsys):
+    assert run(["bench", "placement", "--runs", "1", "--plans", "60", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    examined = {one["query"]: one["examined"] for one in found["queries"]}
+    assert (examined["cq6"], examined["cq4-5-way"], examined["cq4-8-way"]) == (32, 312, 8411)
+    assert (found["random"]["missed"], found["random"]["missed_on_cores"]) == (0, 0)
+    assert found["random"]["missed_by_one_plan"] > 0

@@ -34,13 +34,13 @@ def cq4(shape, random=None):
     return LogicalPlan(tuple(operators), border(random or Random(1)))
 
 
-def drawn(name, kind, inputs, random):
-    """An operator of random figures: some plans keep up, others do not."""
+def drawn(name, kind, inputs, random, heavy=1.0):
+    """An operator of random figures."""
     rates = tuple(random.uniform(0, 10) for _ in inputs)
     spark, db = random.choice([(1.5, 0.4), (0.3, 0.1), (0.1, 0.4)])
     return Operator(
         name, kind, inputs, rates, random.uniform(0, 10), 1.0,
-        random.uniform(0, spark), random.uniform(0, db),
+        heavy * random.uniform(0, spark), heavy * random.uniform(0, db),
     )  # fmt: skip
 
 
@@ -49,17 +49,18 @@ def border(random):
 
 
 def drawn_plan(random, most=8):
-    """A random tree; some connected parts of it were measured."""
+    """A random tree that keeps up or does not; some connected parts of it were measured."""
+    heavy = random.choice([1.0, 5.0])
     operators: list[Operator] = []
     loose: list[int] = []
     for at in range(random.randint(1, most)):
         count = random.choice([0, 1, 1, 2])
         taken = [loose.pop(random.randrange(len(loose))) for _ in range(min(count, len(loose)))]
-        operators.append(drawn(f"o{at}", "any", tuple(taken) or ("s",), random))
+        operators.append(drawn(f"o{at}", "any", tuple(taken) or ("s",), random, heavy))
         loose.append(at)
     while len(loose) > 1:
         pair = loose.pop(0), loose.pop(0)
-        operators.append(drawn(f"j{len(operators)}", "join", pair, random))
+        operators.append(drawn(f"j{len(operators)}", "join", pair, random, heavy))
         loose.append(len(operators) - 1)
     plan = LogicalPlan(tuple(operators), border(random))
     parts = [mask for mask in range(1, 1 << len(plan)) if plan.connected(mask)]
