@@ -5,7 +5,7 @@ make a tuple of what it read, and what that was.  Nothing is dropped silently: l
 rows go to tables of their own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from jobs.engine.executors import Executor
@@ -48,8 +48,10 @@ class Intake:
 
 def summarise(
     executor: Executor, ingests: Mapping[str, Ingest], before: Progress, decision: Decision
-) -> dict[str, Flow]:
+) -> tuple[dict[str, Flow], int]:
     """Count each stream's tuples, in time, late and rejected, and find the newest event time.
+
+    Also from which event time to which the rows of the batch are, in microseconds.
 
     Mostly there is nothing to set aside, which a look without thresholds tells: its statement is
     the same in every batch, so that nothing has to be compiled for it again.
@@ -62,9 +64,17 @@ def summarise(
     ]
     executor.run("look", parse(" UNION ALL ".join(looks)))
     rows = {row["stream"]: row for row in executor.rows("look").to_pylist()}
+    span = _span(rows.values())
     if not all(_fine(rows[name], i, before, decision) for name, i in ingests.items()):
         rows = _count(executor, ingests, before, decision)
-    return {name: _flow(rows[name], before.streams.get(name), decision) for name in ingests}
+    flows = {name: _flow(rows[name], before.streams.get(name), decision) for name in ingests}
+    return flows, span
+
+
+def _span(looks: Iterable[Mapping[str, int | None]]) -> int:
+    """How far the rows of a batch are apart, at the very most."""
+    times = [time for row in looks for time in (row["oldest"], row["newest"]) if time is not None]
+    return max(times) - min(times) if times else 0
 
 
 def _fine(row: Mapping[str, int], ingest: Ingest, before: Progress, decision: Decision) -> bool:

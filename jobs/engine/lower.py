@@ -110,14 +110,19 @@ class Change:
 _NONE: Mapping[str, Change] = MappingProxyType({})
 
 
-def lower(plans: Mapping[str, Plan], changes: Mapping[str, Change] = _NONE) -> Program:
-    """The program of a job's queries; what two of them both need is computed and kept once."""
-    found = [o for plan in plans.values() for o in _inputs(plan)]
+def lower(
+    plans: Mapping[str, Plan], changes: Mapping[str, Change] = _NONE, *, sliced: bool = False
+) -> Program:
+    """The program of a job's queries; what two of them both need is computed and kept once.
+
+    `sliced`: for a batch that spans many windows; it makes the same rows.
+    """
+    found = [o for plan in plans.values() for o in _inputs(plan, sliced=sliced)]
     for change in changes.values():
         wanted = change.tracked | {o.key for o in found}
-        found += [o for o in _inputs(change.plan, change.younger) if o.key in wanted]
+        found += [o for o in _inputs(change.plan, change.younger, sliced=sliced) if o.key in wanted]
     for name, plan in plans.items():
-        found += _groups(plan, changes.get(name))
+        found += _groups(plan, changes.get(name), sliced=sliced)
     operators: dict[str, Operator] = {}
     for operator in found:
         known = operators.get(operator.key, operator)
@@ -125,17 +130,21 @@ def lower(plans: Mapping[str, Plan], changes: Mapping[str, Change] = _NONE) -> P
         operators[operator.key] = replace(known, retention=kept)
     return Program(
         tuple(operators.values()),
-        tuple(_output(name, plan, changes.get(name)) for name, plan in plans.items()),
-        tuple(_proof(name, change) for name, change in changes.items() if change.shown),
+        tuple(
+            _output(name, plan, changes.get(name), sliced=sliced) for name, plan in plans.items()
+        ),
+        tuple(
+            _proof(name, change, sliced=sliced) for name, change in changes.items() if change.shown
+        ),
     )
 
 
-def _inputs(plan: Plan, split: Split | None = None) -> Iterator[Operator]:
+def _inputs(plan: Plan, split: Split | None = None, *, sliced: bool) -> Iterator[Operator]:
     """The inputs of a plan's joins, each after what it is made of."""
     for node in walk(plan.root):
         for part in node.parts if isinstance(node, Join) else ():
             names = identity(part)
-            statement = with_until(rows(part, split), least(times(part)))
+            statement = with_until(rows(part, split, sliced=sliced), least(times(part)))
             yield Operator(
                 names.key,
                 part,
@@ -146,45 +155,49 @@ def _inputs(plan: Plan, split: Split | None = None) -> Iterator[Operator]:
             )
 
 
-def _groups(plan: Plan, change: Change | None) -> Iterator[Operator]:
+def _groups(plan: Plan, change: Change | None, *, sliced: bool) -> Iterator[Operator]:
     node = grouped(plan)
     if node is None:
         return
     names = identity(node)
-    made = _panes(node)
+    made = _panes(node, sliced=sliced)
     if change is not None and change.since is not None and (coming := grouped(change.plan)):
         older, younger = change.older, change.younger
-        made = f"{_panes(node, older)} UNION ALL {_panes(coming, younger)}"
+        both = ((node, older), (coming, younger))
+        made = " UNION ALL ".join(_panes(one, split, sliced=sliced) for one, split in both)
     wait = retention(plan.query, node)
     yield Operator(names.key, node, parse(made), names.content, kept=True, retention=wait)
 
 
-def _panes(node: GroupBy, split: Split | None = None) -> str:
+def _panes(node: GroupBy, split: Split | None = None, *, sliced: bool) -> str:
     end = f"{quote(SLOT)} + {node.grouping.size}"
-    return with_until(partials(node, split), end)
+    return with_until(partials(node, split, sliced=sliced), end)
 
 
-def _output(name: str, plan: Plan, change: Change | None) -> Output:
+def _output(name: str, plan: Plan, change: Change | None, *, sliced: bool) -> Output:
     node = grouped(plan)
     if node is not None:
         return Output(name, parse(_emitted(plan, finished(node))), retention(plan.query, node))
     if change is None or change.since is None:
-        return Output(name, parse(_results(plan)))
-    older, younger = _results(plan, change.older), _results(change.plan, change.younger)
+        return Output(name, parse(_results(plan, sliced=sliced)))
+    older, younger = (
+        _results(plan, change.older, sliced=sliced),
+        _results(change.plan, change.younger, sliced=sliced),
+    )
     both = f"{older} UNION ALL {younger}"
     return Output(name, parse(both))
 
 
-def _proof(name: str, change: Change) -> Proof:
+def _proof(name: str, change: Change, *, sliced: bool) -> Proof:
     node = grouped(change.plan)
     if node is None:
-        return Proof(name, parse(_results(change.plan)), f"out_{name}")
-    return Proof(name, parse(_panes(node)), f"new_{identity(node).key}")
+        return Proof(name, parse(_results(change.plan, sliced=sliced)), f"out_{name}")
+    return Proof(name, parse(_panes(node, sliced=sliced)), f"new_{identity(node).key}")
 
 
-def _results(plan: Plan, split: Split | None = None) -> str:
+def _results(plan: Plan, split: Split | None = None, *, sliced: bool) -> str:
     assert isinstance(plan.root, Emit)
-    return _emitted(plan, rows(plan.root.input, split))
+    return _emitted(plan, rows(plan.root.input, split, sliced=sliced))
 
 
 def _emitted(plan: Plan, computed: str) -> str:

@@ -71,6 +71,8 @@ class _Batch:
     """Whether nobody has tried it before, so that nothing of it can be in any table."""
     flows: dict[str, Flow] = field(default_factory=dict)
     watermark: int | None = None
+    span: int = 0
+    """From which event time to which its rows are, in microseconds."""
     written: dict[str, list[File]] = field(default_factory=dict)
     begun: list[Callable[[], object]] = field(default_factory=list)
     put_off: list[Callable[[], None]] = field(default_factory=list)
@@ -135,6 +137,7 @@ class Engine:
         self.plans = _resumed(job, self.progress, decision.plans if decision else {})
         self.program = Program((), ())
         self._lowered: tuple[Mapping[str, Plan], Migration | None] | None = None
+        self.windows = WINDOWS
         self._untidy = False
         self._sinks = set(self.progress.tables)
         """Tables whose columns are known to be those of what is written."""
@@ -161,11 +164,12 @@ class Engine:
         for relation in [name for intake in intakes for name in intake.aside]:
             self._write(batch, relation, relation.replace("_", "/", 1))
         with self._timed(batch, "operators"):
-            for operator in self.program.operators:
+            program = self._program(batch)
+            for operator in program.operators:
                 self._operate(batch, operator)
         with self._timed(batch, "results"):
-            emitted = {output.query: self._emit(batch, output) for output in self.program.outputs}
-        wrong = [self._compare(batch, proof) for proof in self.program.proofs]
+            emitted = {output.query: self._emit(batch, output) for output in program.outputs}
+        wrong = [self._compare(batch, proof) for proof in program.proofs]
         with self._timed(batch, "write"):
             self._settle(batch)
         self.progress = self._done(batch, emitted, "; ".join(filter(None, wrong)))
@@ -261,12 +265,19 @@ class Engine:
         for name, rows in inputs.items():
             self.executor.put(f"raw_{name}", rows)
         before = self.progress.watermark
-        batch.flows = summarise(self.executor, ingests, self.progress, batch.decision)
+        batch.flows, batch.span = summarise(self.executor, ingests, self.progress, batch.decision)
         batch.watermark = _watermark(ingests, batch.flows, batch.decision.clock, before)
         return [
             take_in(self.executor, ingest, batch.flows[name], before, batch.decision)
             for name, ingest in ingests.items()
         ]
+
+    def _program(self, batch: _Batch) -> Program:
+        """The statements of a batch: in slices of time, if it spans many times what is kept."""
+        kept = max((operator.retention for operator in self._kept), default=0)
+        if batch.span <= self.windows * kept:
+            return self.program
+        return lower(self.plans, self._migrator.changes(self.plans), sliced=True)
 
     def _operate(self, batch: _Batch, operator: Operator) -> None:
         self._step(f"operator:{operator.key}")
@@ -465,6 +476,9 @@ def differing(executor: Executor, one: str, other: str) -> exp.Query:
     halves = [f"({a} EXCEPT ALL {b})" for a, b in (sides, sides[::-1])]
     return parse(f"SELECT count(*) AS n FROM ({' UNION ALL '.join(halves)}) AS d")
 
+
+WINDOWS = 8
+"""A batch that spans more of them is joined in slices of time."""
 
 _PHASES = ("ingest", "operators", "results", "write")
 

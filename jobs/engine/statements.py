@@ -86,13 +86,16 @@ def with_until(rows: str, time: str) -> str:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def rows(node: Node, split: Split | None = None) -> str:
-    """What an operator computes from this batch, in the names of its identity."""
+def rows(node: Node, split: Split | None = None, *, sliced: bool = False) -> str:
+    """What an operator computes from this batch, in the names of its identity.
+
+    `sliced`: in ranges of time, for a batch that spans many windows.
+    """
     base, predicates = reduced(node)
     if isinstance(base, Join):
-        return " UNION ALL ".join(_branches(base, node, predicates, split))
+        return " UNION ALL ".join(_branches(base, node, predicates, split, sliced=sliced))
     if isinstance(base, Combine):
-        return combined(base, node, rows(base.input, split), predicates)
+        return combined(base, node, rows(base.input, split, sliced=sliced), predicates)
     if isinstance(base, Source):
         source = f"{quote(f'in_{base.stream.name}')} AS i"
         conditions = conditions_of(node, predicates, lambda c: f"i.{quote(c.name)}", split)
@@ -131,7 +134,7 @@ def conditions_of(
 
 
 def _branches(
-    join: Join, node: Node, predicates: Sequence[Predicate], split: Split | None
+    join: Join, node: Node, predicates: Sequence[Predicate], split: Split | None, *, sliced: bool
 ) -> Iterator[str]:
     """The new results, once for each input: its new tuples in their order through the other states.
 
@@ -144,7 +147,7 @@ def _branches(
         relations = {
             o: _known(join.parts[o], names[o], with_new=o < i) for o in join.orders[i]
         } | {i: f"new_{names[i].key}"}  # fmt: skip
-        yield selected(node, scope, chained(join, i, relations), conditions)
+        yield selected(node, scope, chained(join, i, relations, sliced=sliced), conditions)
 
 
 def scope_of(join: Join) -> Scope:
@@ -159,7 +162,7 @@ def scope_of(join: Join) -> Scope:
     return scope
 
 
-def chained(join: Join, first: int, relations: Mapping[int, str]) -> str:
+def chained(join: Join, first: int, relations: Mapping[int, str], *, sliced: bool = False) -> str:
     """One input's rows on their way through the others, in the order that the plan says."""
     scope = scope_of(join)
     times = {alias: scope(column) for alias, column in times_of(join).items()}
@@ -173,8 +176,13 @@ def chained(join: Join, first: int, relations: Mapping[int, str]) -> str:
             if p.aliases & added and p.aliases <= joined | added
         ]
         conditions += _within(join, joined, added, times)
+        relation = relations[o]
+        if sliced:
+            slices = _Slices.of(join, joined, added)
+            relation = slices.cut(relation, quote(physical(identity(join.parts[o]), slices.theirs)))
+            conditions.insert(0, f"({slices.number(scope(slices.ours))}) = p{o}.{quote(SLICE)}")
         together = " AND ".join(f"({condition})" for condition in conditions)
-        source.append(f"JOIN {relations[o]} AS p{o} ON {together}")
+        source.append(f"JOIN {relation} AS p{o} ON {together}")
         joined |= added
     return " ".join(source)
 
@@ -206,6 +214,53 @@ def _within(
                 yield f"{_micros(times[newer])} <= {_micros(times[older])} + {limit}"
 
 
+# --- slices --------------------------------------------------------------------------------------
+
+SLICE = "@slice"
+"""The column of a join's input that says in which range of time a row may find partners."""
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """Ranges of time, as wide as the partners of a row are apart: those of a row lie in two.
+
+    Rows with equal keys need not be compared with all others of a batch that spans years.
+    """
+
+    ours: ColumnRef
+    theirs: ColumnRef
+    before: int
+    """How much older ours may be, in microseconds."""
+    after: int
+
+    @classmethod
+    def of(cls, join: Join, joined: Iterable[str], added: Iterable[str]) -> "_Slices":
+        """By the two event times that are closest together."""
+        times, bounds = times_of(join), join.bounds
+        _, a, b = min((bounds[a, b] + bounds[b, a], a, b) for a in joined for b in added)
+        return cls(times[a], times[b], bounds[b, a], bounds[a, b])
+
+    def number(self, time: str) -> str:
+        """Where the slice begins in which one of our rows lies."""
+        return _floor(_micros(time), self._width)
+
+    def cut(self, relation: str, time: str) -> str:
+        """Their rows, once for each slice in which ours may be."""
+        time = _micros(f"c.{time}")
+        first = _floor(f"{time} - {self.before}", self._width)
+        last = _floor(f"{time} + {self.after}", self._width)
+        begin = f"{first} + s.i * {self._width}"
+        return (
+            f"(SELECT c.*, {begin} AS {quote(SLICE)} FROM {relation} AS c "
+            "CROSS JOIN (SELECT 0 AS i UNION ALL SELECT 1 AS i) AS s "
+            f"WHERE {begin} <= {last})"
+        )
+
+    @property
+    def _width(self) -> int:
+        return max(1, self.before + self.after + 1)
+
+
 # --- group-by ------------------------------------------------------------------------------------
 
 SLOT = "@slot"
@@ -234,7 +289,7 @@ def _combined_column(node: Combine, aggregate: Aggregate, kind: str) -> ColumnRe
     return ColumnRef(node.alias, f"#{aggregate.parts[kind]}")
 
 
-def partials(node: GroupBy, split: Split | None = None) -> str:
+def partials(node: GroupBy, split: Split | None = None, *, sliced: bool = False) -> str:
     """What a batch adds to each pane: windows are put together from panes when they are emitted.
 
     Aggregates that look at their window's own bounds are kept by window instead.
@@ -242,7 +297,7 @@ def partials(node: GroupBy, split: Split | None = None) -> str:
     grouping = node.grouping
     own = inside(identity(node.input), "r")
     time = _micros(own(grouping.time))
-    source = f"({rows(node.input, split)}) AS r"
+    source = f"({rows(node.input, split, sliced=sliced)}) AS r"
     slot = _floor(time, _pane(node))
     condition = ""
     if _by_window(node):

@@ -34,6 +34,9 @@ LIMITS = Limits(files=2, small=3, replaced=1, batches=2, recent=1)
 WIDTHS = (1, 1, 4)
 """How many times as wide the partitions of states are that a process makes."""
 
+WINDOWS = (0, 8)
+"""How many windows a batch may span before it is joined in slices of time."""
+
 POWER_CUTS = 0.5
 """How often the machine is gone, and not the process alone."""
 
@@ -132,6 +135,7 @@ class Simulation:
                     hook=self._hook,
                     interval=self._interval,
                 )
+                self.engine.windows = self._layouts.choice(WINDOWS)
             except BaseException:
                 executor.close()
                 raise

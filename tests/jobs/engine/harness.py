@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from jobs.engine.executors import Executor
 from jobs.engine.ingest import REASON, ROW, Ingest
-from jobs.engine.microbatch import Engine, Job, result_table
+from jobs.engine.microbatch import WINDOWS, Engine, Job, result_table
 from jobs.engine.store import Store
 from optimizer.plan import Plan
 from optimizer.query import Query
@@ -123,12 +123,13 @@ def run(
     how: Delivery,
     convert: Callable[[pa.Table], Any] = lambda rows: rows,
 ) -> None:
-    """Carry out all batches of one plan."""
+    """Carry out all batches of one plan, every other as one that spans many windows."""
     engine = Engine(job_of(plan, how), store, executor, clock=lambda: BEGAN + SPAN)
     for number, batch in enumerate(deliver(tuples(plan.query), how)):
         if number == how.batches // 2:
             while engine.compact():
                 pass
+        engine.windows = 0 if number % 2 == 0 else WINDOWS
         engine.run(number, {name: convert(rows) for name, rows in batch.items()})
 
 

@@ -53,6 +53,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(statements.averages_are_averaged, STATEMENTS),
     Bug(statements.nulls_are_counted, STATEMENTS),
     Bug(statements.a_filter_is_forgotten, STATEMENTS),
+    Bug(statements.a_row_is_in_one_slice, STATEMENTS),
+    Bug(statements.slices_are_too_narrow, STATEMENTS),
     Bug(states.purged_too_early, LOWER),
     Bug(states.retention_is_a_microsecond_short, LOWER),
     Bug(states.rows_are_younger_than_they_say, LOWER),

@@ -184,3 +184,21 @@ def nulls_are_counted(patch: pytest.MonkeyPatch) -> None:
 def a_filter_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     """An aggregate counts what its FILTER excludes."""
     _folds(patch, condition=None)
+
+
+# --- slices --------------------------------------------------------------------------------------
+
+
+def a_row_is_in_one_slice(patch: pytest.MonkeyPatch) -> None:
+    """Partners across the end of a slice of time do not meet."""
+    real = statements._Slices.cut
+
+    def cut(self: Any, relation: str, time: str) -> str:
+        return real(self, relation, time).replace(" UNION ALL SELECT 1 AS i)", ")")
+
+    patch.setattr(statements._Slices, "cut", cut)
+
+
+def slices_are_too_narrow(patch: pytest.MonkeyPatch) -> None:
+    """Slices of time are narrower than partners may be apart."""
+    patch.setattr(statements._Slices, "_width", property(lambda self: max(1, self.after)))
