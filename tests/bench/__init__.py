@@ -11,6 +11,7 @@ BENCHES: dict[str, str] = {
     "drift": "tests.bench.drift:drift",
     "durability": "tests.bench.durability:durability",
     "migration": "tests.bench.migration:migration",
+    "flights": "tests.bench.flights:flights",
     "mutation": "tests.bench.mutation:mutation",
     "native-join": "tests.bench.native_join:native_join",
     "network": "tests.bench.network:network",
