@@ -20,6 +20,7 @@ from shutil import rmtree
 from threading import Lock
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from jobs.definitions import FILE as DEFINITIONS
 from jobs.definitions import definitions, with_definition
@@ -499,9 +500,18 @@ def _by_text(error: Exception, storage: Path) -> Exception:
         return _full(storage)
     if not type(error).__module__.startswith(("pyspark.", "py4j.")):
         return error
+    if found := _UNLIKE.search(text):
+        return MidstreamError(
+            f"directories below {unquote(found[1])}, or one of its files, name other columns than "
+            "those beside: let all name the same, or say recursiveFileLookup: true, and start again"
+        )
     return MidstreamError(
         f"Spark cannot go on: {_why(text)}; started again, the job does the batch under way again"
     )
+
+
+_UNLIKE = re.compile(r"CONFLICTING_PARTITION_COLUMN_NAMES.*?\n\s+file:(/[^\n]*)", re.DOTALL)
+"""What Spark says where directories such as `k=v` lie beside others, and the first of them."""
 
 
 def _why(text: str) -> str:

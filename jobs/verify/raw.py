@@ -4,6 +4,7 @@ Every row has its batch, its event time in microseconds, whether it is a tuple a
 is none or was text, what stands for it: its line, or the path of its file.
 """
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -280,7 +281,7 @@ class _Files(Part):
         try:
             while some := [self._whole(one, own, told) for one in islice(found, MANY)]:
                 yield self._records(some, batch)
-        except (EOFError, OSError, pa.ArrowException) as error:
+        except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             yield self._records([Record(str(path), None)], batch)

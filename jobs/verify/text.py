@@ -7,6 +7,7 @@ quotes.  JSON: one object a line, each key once, nothing behind it.
 import bz2
 import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json import JSONDecodeError, loads
@@ -115,9 +116,15 @@ def _texts(record: Record) -> Iterator[str]:
 _OPENED: Mapping[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.decompress,
     ".bz2": bz2.decompress,
+    ".deflate": zlib.decompress,
+    ".snappy": lambda _: _unread(),
     ".zst": lambda data: _by_arrow(data, "zstd"),
     ".lz4": lambda data: _by_arrow(data, "lz4"),
 }
+
+
+def _unread() -> NoReturn:
+    raise EOFError
 
 
 def _by_arrow(data: bytes, codec: str) -> bytes:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from jobs import specs, streaming
@@ -205,3 +206,15 @@ def test_directories_below_are_another_matter(place: Path, path: Path):
     other.write_text(yaml.safe_dump(content))
     with pytest.raises(SourceError, match="say recursiveFileLookup: true to read these as well"):
         streaming.streams(specs.load(other))
+
+
+def test_partitions_that_differ_are_told_in_a_line():
+    """Spark's own words go over ten lines, and say nothing of what to do."""
+    text = (
+        "[CONFLICTING_PARTITION_COLUMN_NAMES] Conflicting partition column names detected:\n\n"
+        "\tPartition column name list #0: k\n\tPartition column name list #1: k, day\n\nPlease "
+        "check the following directories:\n\n\tfile:/in/a%20b/k=1\n\tfile:/in/a%20b/k=1/day=2"
+    )
+    said = str(streaming._by_text(AnalysisException(text), Path("storage")))
+    assert said.startswith("directories below /in/a b/k=1, or one of its files, name other columns")
+    assert "\n" not in said

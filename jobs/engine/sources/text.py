@@ -6,6 +6,7 @@ around it are read.
 
 import codecs
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -37,10 +38,27 @@ class Record(NamedTuple):
 
 def text_of(path: Path, encoding: str, size: int | None = None) -> str:
     """What is written in a file, or so many bytes of it, whatever it was compressed with."""
+    if path.suffix == ".snappy":
+        raise OSError("snappy's blocks are not read: write gzip, zstd, bzip2 or deflate")
     with pa.OSFile(str(path)) as file:
-        codec = _COMPRESSED.get(path.suffix)
-        data = (pa.CompressedInputStream(file, codec) if codec else file).read(size)
+        if path.suffix == ".deflate":
+            data = _inflated(file.read(), size)
+        else:
+            codec = _COMPRESSED.get(path.suffix)
+            data = (pa.CompressedInputStream(file, codec) if codec else file).read(size)
     return str(data, encoding, "half").removeprefix("\ufeff")
+
+
+def _inflated(data: bytes, size: int | None) -> bytes:
+    """What Hadoop calls deflate, and others zlib."""
+    inflating = zlib.decompressobj()
+    try:
+        found = inflating.decompress(data, size or 0)
+    except zlib.error as error:
+        raise OSError(str(error)) from None
+    if size is None and not inflating.eof:
+        raise OSError("its end is missing")
+    return found
 
 
 def tables(feed: Feed, records: Iterator[Record], own: Mapping[str, Rule]) -> Iterator[pa.Table]:

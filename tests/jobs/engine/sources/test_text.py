@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import math
+import zlib
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -343,16 +344,37 @@ def test_encodings(tmp_path: Path, encoding: str):
     assert [row["s"] for row in read(path, "csv", TEXTS, encoding=encoding)] == ["é"]
 
 
-def test_compressed_files(tmp_path: Path):
-    content = b"a,1,\n" * 1000
-    for name, data in {"x.csv.gz": gzip.compress(content), "x.bz2": bz2.compress(content)}.items():
-        path = tmp_path / name
-        path.write_bytes(data)
-        assert len(read(path, "csv", TEXTS)) == 1000
-        path.write_bytes(data[:20])
-        (row,) = read(path, "csv", TEXTS)
-        assert row[REASON].startswith("cannot be read: ")
-        assert row[ROW] == str(path)
+def zstd(data: bytes) -> bytes:
+    made = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(made, "zstd") as stream:
+        stream.write(data)
+    return bytes(made.getvalue())
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "x.csv.gz": gzip.compress, "x.bz2": bz2.compress, "x.deflate": zlib.compress, "x.zst": zstd,
+    "two.gz": lambda data: gzip.compress(data[:7]) + gzip.compress(data[7:]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_compressed_files(tmp_path: Path, name: str):
+    data, path = PACKED[name](b"s,k,ts\n" + b"a,1,\n" * 1000), tmp_path / name
+    path.write_bytes(data)
+    reader = Reader(feed(**TEXTS), "csv", {"header": "true"})
+    reader.check(path)
+    assert reader.count(path) == 1000
+    path.write_bytes(data[: len(data) // 2])
+    (row,) = read(path, "csv", TEXTS)
+    assert row[REASON].startswith("cannot be read: ")
+    assert row[ROW] == str(path)
+
+
+def test_what_is_not_opened_is_not_taken_for_text(tmp_path: Path):
+    path = tmp_path / "x.csv.snappy"
+    path.write_bytes(b"a,1,\n")
+    (row,) = read(path, "csv", TEXTS)
+    assert row[REASON].startswith("cannot be read: snappy's blocks are not read: write gzip")
 
 
 # --- against Python ------------------------------------------------------------------------------
