@@ -46,6 +46,12 @@ PARAMS = {
         title="Strategy",
         description="How to search for a plan.",
     ),
+    "objective": Param(
+        FILE,
+        type="string",
+        title="Objective",
+        description="cost, rate by 10 seconds, or first 1000 results: this time.",
+    ),
     "migration": Param(
         FILE,
         enum=[FILE, *registry.MIGRATIONS],
@@ -174,7 +180,7 @@ def _by_hand() -> bool:
 def _wishes(params: dict[str, Any]) -> list[str]:
     """What a person has set, as the command's options."""
     switches = [f"--{name.replace('_', '-')}" for name in ("dry_run", "force") if params[name]]
-    chosen = ("strategy", "migration")
+    chosen = ("strategy", "objective", "migration")
     return switches + [f"--{name}={params[name]}" for name in chosen if params[name] != FILE]
 
 

@@ -34,6 +34,7 @@ from jobs.documents import (
     wrong,
 )
 from jobs.errors import InputError, RefusedError
+from jobs.objectives import COST, FORMS, objective
 from jobs.options import options
 from jobs.options import problems as wrong_options
 from jobs.words import unknown
@@ -42,6 +43,7 @@ from optimizer.plan import parse as parse_plan
 from optimizer.workload import Budget
 
 if TYPE_CHECKING:
+    from optimizer.cost.rate.objective import Objective
     from optimizer.query import Query, Stream
 
 # --- fields --------------------------------------------------------------------------------------
@@ -299,16 +301,30 @@ class BudgetSpec(Model):
         return Budget(cpu, self.memory.tuples, self.memory.bytes)
 
 
+def _objective(text: str) -> str:
+    try:
+        objective(text)
+    except ValueError:
+        raise expected(FORMS) from None
+    return text
+
+
 class Reoptimize(Model):
     """When to look for a better plan, and when to move to it."""
 
     strategy: Text = "two-layer"
+    objective: Annotated[Text, AfterValidator(_objective)] = COST
     drift: Annotated[Number, Field(ge=0)] = 0.2
     windows: Count = 3
     cooldown: Duration = timedelta(minutes=10)
     horizon: PositiveDuration = timedelta(hours=1)
     migration: Text = "auto"
     approve: Annotated[bool, Field(strict=True)] = False
+
+    @property
+    def wanted(self) -> "Objective | None":
+        """The objective of output rates, if there is one."""
+        return objective(self.objective)
 
 
 class Statistics(Model):

@@ -55,7 +55,8 @@ class Observation:
     """A window: what plans cost under its workload, and how the job fared; None: not observed."""
 
     running: float
-    """CPU-seconds a second, of the plan that runs."""
+    """CPU-seconds a second, of the plan that runs; with an objective of output rates, seconds that
+    a second of input takes."""
     best: float
     """Of the best plan for this window alone."""
     chosen: float

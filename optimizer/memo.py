@@ -19,7 +19,9 @@ from optimizer.workload import Budget, Workload
 
 if TYPE_CHECKING:
     from optimizer.cost.rate.judge import Judge
+    from optimizer.cost.rate.objective import Objective
     from optimizer.cost.rate.tree import Node
+    from optimizer.cost.throughput import Throughput
 
 Expired = Callable[[], bool]
 """Whether the time that a search was given is over."""
@@ -96,7 +98,7 @@ class _Operator:
 class Memo:
     """Prices the plans of one query under one workload, and keeps those that no other one beats."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # settings, each by its name
         self,
         query: Query,
         workload: Workload,
@@ -105,6 +107,7 @@ class Memo:
         expired: Expired = lambda: False,
         progress: Progress | None = None,
         judge: "Judge | None" = None,
+        objective: "Objective | None" = None,
     ) -> None:
         self.query = query
         self.workload = workload
@@ -119,6 +122,7 @@ class Memo:
         self.rated: Rated | None = None
         """The best of what was proposed for an objective of output rates."""
         self._judge = judge
+        self._objective = objective
         self._offered: list[Offer] = []
         self._leaves: dict[Leaf, Part] = {}
         self._operators: dict[tuple[tuple[Mask, Mask], ...], _Operator] = {}
@@ -326,8 +330,28 @@ class Memo:
 
     @property
     def best(self) -> Offer | None:
-        """The one with the most head-room in the scarcer resource."""
-        return min(self._offered, key=lambda offer: self._strain(offer.total), default=None)
+        """The one with the most head-room in the scarcer resource; with an objective, by that."""
+        order = self.worse if self.throughput else self._strain
+        return min(self._offered, key=lambda offer: order(offer.total), default=None)
+
+    @cached_property
+    def throughput(self) -> "Throughput | None":
+        """What plans make of an objective, if there is one."""
+        from optimizer.cost.throughput import Throughput
+
+        if self._objective is None:
+            return None
+        results = self.output([self.leaf(alias) for alias in self.query.aliases])
+        return Throughput(self._objective, results.rate, self.budget)
+
+    def worse(self, total: Cost) -> tuple[float, ...]:
+        """The least first: whether memory is too short, then by the objective."""
+        assert self.throughput is not None
+        return float(self.shares(total)[1] > 1), *self.throughput.order(total)
+
+    def effort(self, total: Cost) -> float:
+        """What plans are compared by over time: CPU, or slowness where results are wanted."""
+        return total.cpu if self.throughput is None else self.throughput.slowness(total)
 
     def binding(self, total: Cost) -> str:
         """The resource of which a plan takes the larger share of the budget."""

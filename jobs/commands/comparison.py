@@ -30,7 +30,7 @@ def report(runs: Sequence[Run], task: "Task") -> None:
     """The searches side by side, or the one plan in full; and why it is not good enough."""
     show.plain(budget_text(task.budget))
     show.heading("Strategies" if len(runs) > 1 else runs[0].found.strategy)
-    side_by_side(runs, task.budget)
+    side_by_side(runs, task)
     if len(runs) == 1:
         show.heading("Plan")
         show.tree(as_text(runs[0].found.chosen))
@@ -40,10 +40,17 @@ def report(runs: Sequence[Run], task: "Task") -> None:
         show.plain(shortfall(runs, task.budget))
 
 
-def side_by_side(runs: Sequence[Run], budget: Budget) -> None:
-    """One line a search."""
-    columns = ("strategy", "plan", "CPU", "memory", "within", "examined", "time")
-    show.table(columns, [_line(run, budget) for run in runs], right="CPU memory examined time")
+def side_by_side(runs: Sequence[Run], task: "Task") -> None:
+    """One line a search; with an objective, what its plan makes of it."""
+    columns = ["strategy", "plan", "CPU", "memory", "within", "examined", "time"]
+    rows = [_line(run, task.budget) for run in runs]
+    if made := task.memo().throughput:
+        columns.insert(2, "results" if made.objective.by else "seconds")
+        values = (made.value(run.found.chosen.total) for run in runs)
+        amounts = ("never" if value is None else f"{value:,.4g}" for value in values)
+        rows = [[*row[:2], one, *row[2:]] for row, one in zip(rows, amounts, strict=True)]
+        show.plain(f"{made.objective}, of one server whose states are filled")
+    show.table(columns, rows, right="CPU memory examined time results seconds")
 
 
 def _line(run: Run, budget: Budget) -> list[str | Text]:

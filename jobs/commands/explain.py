@@ -46,9 +46,11 @@ def explain(
         draw(priced, svg, title=task.name, budget=task.budget)
     if json:
         by = found.ground.to_json() if found.ground else {"source": found.source}
-        show.as_json({"query": task.name, "priced_by": by} | as_json(priced))
+        show.as_json({"query": task.name, "priced_by": by} | _made(found) | as_json(priced))
         return
     show.tree(as_text(priced))
+    if made := _made(found):
+        show.note(", ".join(f"{name}: {value}" for name, value in made.items()))
     if found.ground:
         show.note(f"Priced by {found.ground}.")
     if priced.workload.assumed:
@@ -72,6 +74,17 @@ class _Found:
     @property
     def source(self) -> str:
         return "assumed" if self.priced.workload.assumed else "workload file"
+
+
+def _made(found: _Found) -> dict[str, str | float | None]:
+    """What the plan makes of the job's objective, if that is one of output rates."""
+    made = found.task.memo().throughput
+    if made is None:
+        return {}
+    return {
+        "objective": str(made.objective),
+        made.objective.measure: made.value(found.priced.total),
+    }
 
 
 def _priced(file: Path, query: str | None, plan: str | None, workload: Path | None) -> _Found:

@@ -1,6 +1,7 @@
 """`midstream optimize`: search for a plan that stays within the budget."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -10,7 +11,10 @@ import typer
 
 from jobs import show
 from jobs.commands.explain import draw
-from jobs.errors import InputError
+from jobs.errors import InputError, RefusedError
+from jobs.objectives import FORMS
+from jobs.objectives import objective as wanted
+from jobs.words import found as found_text
 from jobs.words import unknown
 
 if TYPE_CHECKING:
@@ -31,6 +35,10 @@ def optimize(  # noqa: PLR0913  # options, each by its name
     ] = ALL,
     job: Annotated[Path | None, typer.Option(help="Take the query from this job file.")] = None,
     query: Annotated[str | None, typer.Option(help="Which of the job's queries.")] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(help="cost, 'rate by 10 seconds' or 'first 1000 results'; as the job says."),
+    ] = None,
     limit: Annotated[
         float | None, typer.Option(min=0, help="Seconds after which a search takes what it has.")
     ] = None,
@@ -41,14 +49,14 @@ def optimize(  # noqa: PLR0913  # options, each by its name
     json: show.Json = False,
 ) -> int:
     """Search for a plan within the budget; exit code 3 where none is found."""
-    names = chosen(strategy)
+    task = _wanting(_task(workload, job, query), objective)
+    names = chosen(strategy, task)
     _check_svg(svg, names)
-    task = _task(workload, job, query)
     runs = [timed(name, task, limit) for name in names]
     if svg is not None:
         _draw(runs, svg, task)
     if json:
-        listed = [as_json(run) for run in runs]
+        listed = [as_json(run, task) for run in runs]
         show.as_json(listed if strategy == ALL else listed[0])
     else:
         from jobs.commands.comparison import report
@@ -59,17 +67,30 @@ def optimize(  # noqa: PLR0913  # options, each by its name
     return 0 if any(run.found.qualified for run in runs) else 3
 
 
-def chosen(strategy: str) -> list[str]:
-    """The strategies of that name."""
-    from optimizer.search import COSTS, RATES
+def _wanting(task: "Task", text: str | None) -> "Task":
+    """The task with the objective of an option, if there is one."""
+    if text is None:
+        return task
+    try:
+        return replace(task, objective=wanted(text))
+    except ValueError:
+        raise InputError(f"found {found_text(text)}; allowed: {FORMS}", "--objective") from None
 
+
+def chosen(strategy: str, task: "Task") -> list[str]:
+    """The strategies of that name; those by rates where there is an objective of that kind."""
+    from optimizer.search import COSTS, ENDLESS, RATES
+
+    names = COSTS if task.objective is None else (*COSTS, *ENDLESS)
     if strategy == ALL:
-        return list(COSTS)
-    if strategy in RATES:
-        advice = f"{strategy} needs an objective of output rates: see `midstream rate`"
-        raise InputError(advice, "--strategy")
-    if strategy not in COSTS:
-        raise InputError(unknown("strategy", strategy, [*COSTS, ALL]), "--strategy")
+        return list(names)
+    if strategy in RATES and strategy not in names:
+        advice = "streams that end: see `midstream rate`"
+        if task.objective is None:
+            advice = "an objective of output rates: --objective 'rate by 10 seconds'"
+        raise InputError(f"{strategy} needs {advice}", "--strategy")
+    if strategy not in names:
+        raise InputError(unknown("strategy", strategy, [*names, ALL]), "--strategy")
     return [strategy]
 
 
@@ -92,14 +113,24 @@ def timed(strategy: str, task: "Task", limit: float | None) -> "Run":
     with show.progress(f"{strategy} over {len(task.query.aliases)} streams") as told:
         begun = perf_counter()
         end = inf if limit is None else begun + limit
-        found = search(strategy, task.memo(lambda: perf_counter() >= end, told))
+        memo = task.memo(lambda: perf_counter() >= end, told)
+        try:
+            found = search(strategy, memo)
+        except LookupError:
+            raise RefusedError(memo.stopped, f"--strategy {strategy}") from None
         return Run(found, perf_counter() - begun)
 
 
-def as_json(run: "Run") -> dict[str, Any]:
+def as_json(run: "Run", task: "Task") -> dict[str, Any]:
     """The result in the form that scripts rely on."""
     found, total = run.found, run.found.chosen.total
+    made = task.memo().throughput
     return {
+        **(
+            {}
+            if made is None
+            else {"objective": made.objective.to_json(), made.objective.measure: made.value(total)}
+        ),
         "strategy": found.strategy,
         "qualified": found.qualified,
         "binding": found.binding,

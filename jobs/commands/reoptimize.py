@@ -38,6 +38,10 @@ def reoptimize(  # noqa: PLR0913  # options, each by its name
     strategy: Annotated[
         str | None, typer.Option(help="Search like this, not as the job file says.")
     ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(help="cost, 'rate by 10 seconds' or 'first 1000 results', this time."),
+    ] = None,
     migration: Annotated[
         str | None, typer.Option(help="Migrate like this, not as the job file says.")
     ] = None,
@@ -60,7 +64,9 @@ def reoptimize(  # noqa: PLR0913  # options, each by its name
     _check(force=force, dry_run=dry_run, history=history, answers=(approve, reject))
     if (force or answers) and not reason:
         reason = _ask_why(json=json)
-    job = specs.load(file).deciding(strategy=strategy, migration=migration)
+    if objective is not None:
+        _check_objective(objective)
+    job = specs.load(file).deciding(strategy=strategy, objective=objective, migration=migration)
     asked = Asked(time_ns() // 1000, user(), reason, force, dry_run)
     if history:
         return _history(job, query, json=json)
@@ -80,6 +86,16 @@ def _check(*, force: bool, dry_run: bool, history: bool, answers: tuple[str | No
     given = [history, *(one is not None for one in answers)]
     if sum(given) > 1 or (any(given) and (force or dry_run)):
         raise InputError("each is something else to do: give one", "--history, --approve, --reject")
+
+
+def _check_objective(text: str) -> None:
+    from jobs.objectives import FORMS, objective
+    from jobs.words import found
+
+    try:
+        objective(text)
+    except ValueError:
+        raise InputError(f"found {found(text)}; allowed: {FORMS}", "--objective") from None
 
 
 def _ask_why(*, json: bool) -> str:

@@ -14,6 +14,8 @@ from optimizer.workload import Budget, Workload
 
 if TYPE_CHECKING:
     from optimizer.cost.dual import Priced
+    from optimizer.cost.rate.judge import Judge
+    from optimizer.cost.rate.objective import Objective
     from optimizer.memo import Memo, Part, Progress
     from optimizer.query import Query
 
@@ -27,6 +29,8 @@ class Task:
     workload: Workload
     budget: Budget
     start: Tree
+    objective: "Objective | None" = None
+    """Of output rates; otherwise the cost decides."""
 
     def memo(
         self, expired: Callable[[], bool] = lambda: False, progress: "Progress | None" = None
@@ -34,7 +38,18 @@ class Task:
         """A fresh judge of its plans, and of when to stop searching."""
         from optimizer.memo import Memo
 
-        return Memo(self.query, self.workload, self.budget, expired=expired, progress=progress)
+        return Memo(
+            self.query, self.workload, self.budget, expired=expired, progress=progress,
+            judge=self._judge, objective=self.objective,
+        )  # fmt: skip
+
+    @property
+    def _judge(self) -> "Judge | None":
+        if self.objective is None:
+            return None
+        from jobs.rating.windowed import judge
+
+        return judge(self.query, self.workload, self.objective)
 
     def price(self, tree: Tree) -> "Priced":
         """The plan of that tree, new tuples probing in the best order that we know."""
@@ -85,10 +100,12 @@ def from_job(job: specs.Job, name: str | None, workload: Path | None = None) -> 
     name = _chosen(job, name)
     plan = job.plan(name)
     budget = job.budget.limits
+    wanted = job.reoptimize.wanted
     if workload is None:
-        return Task(name, plan.query, Workload.assume(plan.query), budget, plan.tree)
+        return Task(name, plan.query, Workload.assume(plan.query), budget, plan.tree, wanted)
     _, load, stated = workloads.load(workload, plan.query)
-    return Task(name, plan.query, load, stated if stated != Budget() else budget, plan.tree)
+    limits = stated if stated != Budget() else budget
+    return Task(name, plan.query, load, limits, plan.tree, wanted)
 
 
 def _chosen(job: specs.Job, name: str | None) -> str:

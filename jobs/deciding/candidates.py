@@ -68,25 +68,33 @@ def searched(task: Task, own: str) -> tuple[list[Candidate], list[Option]]:
     candidates, options = [], []
     for strategy in strategies(own):
         begun = perf_counter()
-        found = search(strategy, task.memo())
-        candidates.append(_candidate(found, perf_counter() - begun))
+        memo = task.memo()
+        found = search(strategy, memo)
+        candidates.append(_candidate(found, perf_counter() - begun, memo))
         options += [Option(offer, strategy) for offer in found.front]
     return candidates, options
 
 
-def _candidate(found: Found, seconds: float) -> Candidate:
-    return candidate(
-        Option(found.chosen, found.strategy), found.examined, seconds, qualified=found.qualified
-    )
+def _candidate(found: Found, seconds: float, memo: Memo) -> Candidate:
+    option = Option(found.chosen, found.strategy)
+    return candidate(option, found.examined, seconds, memo, qualified=found.qualified)
 
 
-def candidate(option: Option, examined: int, seconds: float, *, qualified: bool) -> Candidate:
+def candidate(
+    option: Option, examined: int, seconds: float, memo: Memo, *, qualified: bool
+) -> Candidate:
     """An option as a decision keeps it."""
     total = option.total
     return Candidate(
         option.strategy, str(option.priced.plan), total.cpu, total.tuples, total.bytes,
-        qualified, examined, seconds,
+        qualified, examined, seconds, **measured(memo, total),
     )  # fmt: skip
+
+
+def measured(memo: Memo, total: Cost) -> dict[str, float | None]:
+    """What a plan makes of the objective, by its measure; nothing without one."""
+    found = memo.throughput
+    return {} if found is None else {found.objective.measure: found.value(total)}
 
 
 def pick(options: Sequence[Option], memo: Memo, near: float) -> Option:
@@ -94,8 +102,12 @@ def pick(options: Sequence[Option], memo: Memo, near: float) -> Option:
 
     A plan that nearly fills the budget would soon have to go again.  Whether a plan keeps up, and
     which of those that do not is the better one, definition 1 says (Ji); operators share the
-    budget's CPU.  Of several alike the first is taken.
+    budget's CPU.  Of several alike the first is taken.  With an objective of output rates it is the
+    plan of most results, of those with room for their states.
     """
+    if memo.throughput is not None:
+        fits = [one for one in options if memo.shares(one.total)[1] <= near]
+        return min(fits or options, key=lambda one: memo.worse(one.total))
     objective = Objective(memo.budget.cpu)
     roomy = [one for one in options if max(memo.shares(one.total)) <= near]
     keep_up = [one for one in options if objective.feasible(one.needs)]

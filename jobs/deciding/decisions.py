@@ -63,6 +63,9 @@ class Candidate:
     examined: int
     seconds: float
     """How long the search took."""
+    results_by: float | None = None
+    seconds_to: float | None = None
+    """What it makes of the job's objective, if that is one of output rates."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from jobs import workloads
 from jobs.commands.task import Task, from_job
 from jobs.deciding.decisions import Approval, Decision, DecisionLog
 from jobs.deciding.library import Entry, PlanLibrary, signature
+from jobs.deciding.objectives import faster
 from jobs.deciding.observations import Seen, see
 from jobs.deciding.weighing import Weighed, weigh
 from jobs.engine.layout import local
@@ -32,7 +33,7 @@ from jobs.words import unknown
 from optimizer.drift import Choice, Outcome, Policy, Standing, Verdict, judge
 from optimizer.migration.cost import spell
 from optimizer.plan import Plan, to_json
-from optimizer.search import COSTS
+from optimizer.search import COSTS, ENDLESS
 
 ADVICE = "`midstream stats collect` and `midstream stats validate` make them"
 
@@ -124,6 +125,7 @@ class Basis:
             "advantage": self.weighed.advantage,
             "signature": self.weighed.signature,
             "priced_by": str(self.seen.ground),
+            **self.weighed.results,
         }
 
 
@@ -173,8 +175,9 @@ def _task(desk: Desk, query: str) -> Task:
     task, strategy = from_job(desk.job, query), desk.job.reoptimize.strategy
     if query not in desk.running.plans:
         raise RefusedError(f"the job has not run query {query} yet")
-    if strategy not in COSTS:
-        raise InputError(unknown("strategy", strategy, COSTS), "reoptimize.strategy")
+    names = COSTS if task.objective is None else (*COSTS, *ENDLESS)
+    if strategy not in names:
+        raise InputError(unknown("strategy", strategy, names), "reoptimize.strategy")
     return task
 
 
@@ -246,7 +249,7 @@ def _decision(desk: Desk, query: str, asked: Asked, basis: Basis, verdict: Verdi
         query=query,
         outcome=verdict.outcome,
         trigger=verdict.trigger,
-        reasons=verdict.reasons,
+        reasons=(*_told(basis, verdict), *verdict.reasons),
         figures=basis.figures,
         running=str(basis.running),
         running_plan=basis.before,
@@ -265,6 +268,14 @@ def _decision(desk: Desk, query: str, asked: Asked, basis: Basis, verdict: Verdi
         key=_key(desk, query, basis),
         approval=Approval.WAITS if gate else Approval.NOT_NEEDED,
     )
+
+
+def _told(basis: Basis, verdict: Verdict) -> Iterator[str]:
+    """What the objective gains, and what has changed."""
+    weighed = basis.weighed
+    if weighed is not None and verdict.outcome == Outcome.MIGRATE and weighed.ahead:
+        changed = faster([(one.window.start, one.load) for one in basis.seen.glimpses])
+        yield f"{changed}: {weighed.ahead}" if changed else weighed.ahead
 
 
 def _key(desk: Desk, query: str, basis: Basis) -> str:

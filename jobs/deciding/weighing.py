@@ -4,7 +4,9 @@ Values in, values out, but for the time that searches take.
 """
 
 from dataclasses import dataclass, replace
+from math import inf
 from time import perf_counter
+from typing import Any
 
 from jobs.commands.task import Task
 from jobs.deciding.candidates import (
@@ -20,9 +22,11 @@ from jobs.deciding.candidates import (
 )
 from jobs.deciding.decisions import Candidate
 from jobs.deciding.library import Entry, signature, still_good
+from jobs.deciding.objectives import ahead
 from jobs.deciding.observations import Glimpse, Seen, intermediate
 from optimizer.cost.dual import Priced, price
 from optimizer.cost.feasibility import Objective
+from optimizer.cost.throughput import Throughput
 from optimizer.drift import Choice, Observation, Policy
 from optimizer.estimate import Estimator
 from optimizer.migration.matching import States, name
@@ -49,6 +53,27 @@ class Weighed:
     budget: Budget
     """As much of it as there is, by what states were measured to hold."""
     near: float
+    throughput: Throughput | None = None
+    """What plans make of the objective, if it is one of output rates."""
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The objective, and what both plans make of it."""
+        if self.throughput is None:
+            return {}
+        measure = self.throughput.objective.measure
+        return {
+            "objective": str(self.throughput.objective),
+            f"running_{measure}": self.throughput.value(self.running.total),
+            f"chosen_{measure}": self.throughput.value(self.taken.total),
+        }
+
+    @property
+    def ahead(self) -> str:
+        """How much more the plan to take makes, in words; nothing if it makes no more."""
+        if self.throughput is None:
+            return ""
+        return ahead(self.throughput, self.running, self.taken.priced)
 
     @property
     def same(self) -> bool:
@@ -59,14 +84,15 @@ class Weighed:
         """The plan to take, for the verdict; the migration takes so many CPU-seconds."""
         budget, old, new = self.budget, self.running.total, self.taken.total
         plan, running = str(self.taken.priced.plan), str(self.running.plan)
+        limits = replace(budget, cpu=inf) if self.ahead else budget  # more of what is too much
         least = max(self.near * budget.memory, LIGHTER * old.memory(budget))
         return Choice(
             plan if self.same or plan != running else f"{plan} with other probe orders",
             running,
             new.cpu,
             old.cpu,
-            qualified=new.within(budget),
-            feasible=Objective().feasible(self.taken.needs),
+            qualified=new.within(limits),
+            feasible=bool(self.ahead) or Objective().feasible(self.taken.needs),
             lighter=new.memory(budget) < min(old.memory(budget), least),
             same=self.same,
             work=work,
@@ -89,7 +115,7 @@ def weigh(
 
     def cheapest(load: Workload) -> float:
         then, search = replace(tight, workload=load), None if hit else own
-        return best(then, plans, search, policy.near).total.cpu
+        return then.memo().effort(best(then, plans, search, policy.near).total)
 
     observations = tuple(
         _observation(replace(task, workload=one.load), plans, one, seen.settled, cheapest(one.load))
@@ -97,7 +123,7 @@ def weigh(
     )
     return Weighed(
         options[0].priced, candidates, taken, observations, signature(task.workload),
-        _ratio(usual, taken.total.cpu), hit, tight.budget, policy.near,
+        _ratio(usual, taken.total.cpu), hit, tight.budget, policy.near, tight.memo().throughput,
     )  # fmt: skip
 
 
@@ -111,7 +137,7 @@ def _options(
         noted = known(from_json(task.query, entry.plan), LIBRARY, memo)
         if still_good(entry, _ratio(usual, noted.total.cpu)):
             fits, seconds = noted.total.within(task.budget), perf_counter() - begun
-            return [stays, noted], (candidate(noted, 0, seconds, qualified=fits),), entry
+            return [stays, noted], (candidate(noted, 0, seconds, memo, qualified=fits),), entry
     candidates, found = searched(task, own)
     return [stays, *found], tuple(candidates), None
 
@@ -150,12 +176,13 @@ def _observation(
 ) -> Observation:
     estimator = Estimator(task.query, task.workload)
     running, chosen = (price(plan, estimator) for plan in plans)
-    cpu, memory = task.memo().shares(running.total)
+    memo = task.memo()
+    cpu, memory = memo.shares(running.total)
     batches, states = glimpse.batches, glimpse.states
     return Observation(
-        running.total.cpu,
+        memo.effort(running.total),
         best,
-        chosen.total.cpu,
+        memo.effort(chosen.total),
         busiest(running),
         cpu,
         memory,

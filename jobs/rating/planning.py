@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+import numpy as np
+
 from jobs import show
 from jobs.errors import InputError, RefusedError
 from jobs.queueing import TooManyError
@@ -60,7 +62,12 @@ class Asked:
 
 
 def answer(asked: Asked, objective: Objective) -> Report:
-    """For one objective."""
+    """For one objective; what is beyond any number is refused where it is shown."""
+    with np.errstate(all="ignore"):
+        return _answer(asked, objective)
+
+
+def _answer(asked: Asked, objective: Objective) -> Report:
     judge = Judge(asked.task.load, objective, asked.servers, asked.model)
     given = [_given(text, asked, judge) for text in asked.plans]
     begun, left_out, examined = perf_counter(), {}, 0

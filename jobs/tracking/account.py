@@ -15,6 +15,7 @@ from jobs.deciding.decisions import Candidate, Decision
 from jobs.documents import Document
 from jobs.engine.layout import local
 from jobs.specs import Job
+from jobs.tracking.results import results
 from optimizer.cost.dual import Priced, gain, price
 from optimizer.estimate import Estimator
 from optimizer.plan import from_json
@@ -87,6 +88,7 @@ def _params(job: Job, decision: Decision) -> Iterator[tuple[str, str]]:
     yield "priced by", decision.figures.get("priced_by", "")
     yield "budget.cpu", str(limits.cpu)
     yield "budget.memory", str(job.budget.memory)
+    yield "objective", decision.figures.get("objective", "cost")
     for name in ("drift", "windows", "cooldown", "horizon", "strategy", "approve"):
         yield f"policy.{name}", str(getattr(policy, name))
     for name, stream in decision.workload.get("streams", {}).items():
@@ -142,6 +144,7 @@ def _child(decision: Decision, one: Candidate) -> Account:
         "qualified": float(one.qualified),
         "examined": float(one.examined),
         "search_seconds": one.seconds,
+        **{name: value for name, value in _of_objective(one).items() if value is not None},
     }
     running = decision.figures.get("running_cpu")
     predicted = {"predicted_gain": gain(running, one.cpu)} if running else {}
@@ -152,6 +155,10 @@ def _child(decision: Decision, one: Candidate) -> Account:
         metrics={name: value for name, value in (figures | predicted).items() if isfinite(value)},
         tags={"outcome": "candidate", **taken},
     )
+
+
+def _of_objective(one: Candidate) -> dict[str, float | None]:
+    return {"results_by": one.results_by, "seconds_to": one.seconds_to}
 
 
 # --- what to look at -----------------------------------------------------------------------------
@@ -175,6 +182,11 @@ def _files(job: Job, decision: Decision) -> Iterator[tuple[str, str | bytes]]:
         yield from _plan("chosen", (chosen := priced(task, decision.chosen_plan)), task.budget)
         yield "plans/diff.svg", _diff(running, chosen, decision)
     yield "front.png", _front(task, decision, running)
+    throughput = task.memo().throughput
+    if throughput is not None and decision.chosen_plan:
+        chosen = priced(task, decision.chosen_plan)
+        plans = {f"runs: {decision.running}": running, f"to take: {decision.chosen}": chosen}
+        yield "results.png", results(decision, throughput, plans)
 
 
 def task_of(job: Job, decision: Decision) -> Task:
@@ -245,9 +257,9 @@ def _front(task: Task, decision: Decision, running: Priced) -> bytes:
 
 
 def _searches(name: str) -> bool:
-    from optimizer.search import SEARCHES
+    from optimizer.search import COSTS
 
-    return name in SEARCHES
+    return name in COSTS
 
 
 def _unbeaten(offers: Sequence["Offer"]) -> list["Offer"]:

@@ -56,6 +56,9 @@ SEARCHES: Mapping[str, Search] = {
 RATES = ("rate-max", "time-min", "exact", "cardinality")
 """Those that need an objective of output rates in the memo."""
 
+ENDLESS = ("rate-max", "time-min", "exact")
+"""Those of them for streams without an end."""
+
 COSTS = tuple(name for name in SEARCHES if name not in RATES)
 """Those that do without."""
 

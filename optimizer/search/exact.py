@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optimizer.cost.rate.exact import Exact, Flow
+from optimizer.cost.rate.judge import Model
 from optimizer.cost.rate.pulled import pulled
-from optimizer.cost.rate.servers import progress
+from optimizer.cost.rate.servers import Floats, progress
 from optimizer.cost.rate.sets import Sets
 from optimizer.cost.rate.tree import Input, Meet, Node, Servers
 from optimizer.estimate import bits
@@ -74,7 +75,7 @@ class _Trees:
     def finalists(self) -> list[Node]:
         """The whole plans that are best on the grid, the best one first."""
         plans = self._all(self.sets.full)
-        made = {plan: float(self.model.run(plan).made[-1]) for plan in plans}
+        made = {plan: float(self._made(plan)[-1]) for plan in plans}
         return sorted(plans, key=lambda plan: -made[plan])[:FINALISTS]
 
     def _all(self, mask: int) -> list[Node]:
@@ -96,7 +97,7 @@ class _Trees:
         rank_is_best = self.judge.servers is Servers.ONE
         for selects in [node.selects] if rank_is_best else permutations(node.selects):
             candidate = Input(node.alias, tuple(selects))
-            curve = np.round(self.model.flow(candidate).made, 9).tobytes()
+            curve = np.round(self._made(candidate), 9).tobytes()
             if curve not in seen:
                 seen.add(curve)
                 yield candidate
@@ -106,7 +107,15 @@ class _Trees:
         self.memo.examined += 1
         if self.memo.out_of_time():
             return False
+        if self.judge.model is Model.PRINTED:
+            return True  # its curves bound nothing: a slower input may give more by equation 2
         return self._bound(self.model.flow(node)) >= self.target * (1 - NEAR)
+
+    def _made(self, plan: Node) -> Floats:
+        """The curve of a plan on the grid."""
+        if self.judge.model is Model.PRINTED:
+            return self.judge.once(plan, self.model.times).made
+        return self.model.run(plan).made
 
     def _bound(self, flow: Flow) -> float:
         """The results by the last time if all that is not in this part took no time."""

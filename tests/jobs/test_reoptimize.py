@@ -17,6 +17,7 @@ from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine
 from jobs.engine.requests import asked
+from jobs.tracking.account import account
 from optimizer.migration.matching import States
 from stats.store import StatsStore
 from tests.jobs import small, windows
@@ -405,6 +406,51 @@ def test_an_operator_that_cannot_keep_up(make: Callable[..., Stage]):
     found = decided(stage)
     assert found.trigger == "infeasible"
     assert found.reasons[0].startswith("falling behind for 3 windows: the busiest operator needs ")
+
+
+# --- for results ---------------------------------------------------------------------------------
+
+BY = {"objective": "rate by 10 seconds"}
+
+
+def test_plans_that_keep_up_have_the_same_results(make: Callable[..., Stage]):
+    """By the cost there is a better plan; by the results there is not."""
+    stage = make(reoptimize=BY)
+    see(stage, LATE)
+    found = decided(stage)
+    assert (found.outcome, found.figures["drift"]) == ("hold", [0.0] * len(found.windows))
+    assert found.figures["running_results_by"] == found.figures["chosen_results_by"] > 0
+
+
+def test_a_plan_that_cannot_keep_up_is_left_for_the_one_of_most_results(
+    make: Callable[..., Stage],
+):
+    stage = make(reoptimize=BY)
+    see(stage, LATE, factor=200.0)
+    found = decided(stage)
+    figures = found.figures
+    assert (found.outcome, figures["drift"][0] > 0) == ("migrate", True)
+    assert figures["objective"] == "by 10 s"
+    more = figures["chosen_results_by"] / figures["running_results_by"] - 1
+    assert more > 0
+    assert f"{found.chosen} has {more:.0%} more results by 10 s" in found.reasons[0]
+    assert {one.seconds_to for one in found.candidates} == {None}
+    assert max(one.results_by or 0 for one in found.candidates) == figures["chosen_results_by"]
+    assert figures["drift"][-1] == pytest.approx(more, rel=0.2)
+    assert Decision.from_json(found.to_json()) == found
+    told = account(specs.load(stage.job), found)
+    assert told.params["objective"] == "by 10 s"
+    assert told.metrics["chosen_results_by"] == figures["chosen_results_by"]
+    assert all(one.metrics["results_by"] > 0 for one in told.children)
+    assert told.files["results.png"][:4] == b"\x89PNG"
+
+
+def test_another_objective_for_once(make: Callable[..., Stage]):
+    stage = make(reoptimize=BY)
+    see(stage, LATE)
+    (found,) = stage.json(*THREE, "--dry-run", "--objective", "cost")
+    assert "objective" not in found["figures"]
+    stage.json(*THREE, "--objective", "much", code=2)
 
 
 # --- by hand -------------------------------------------------------------------------------------

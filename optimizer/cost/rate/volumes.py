@@ -5,7 +5,8 @@ exact without windows, for two streams and for CQL's ranges; sampled otherwise, 
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from functools import cache
+from math import prod
 
 import numpy as np
 
@@ -55,31 +56,37 @@ def _above(one: Floats, other: Floats, offset: float) -> Floats:
 
 
 def _ranges(horizons: Sequence[Floats], windows: Sequence[float]) -> Floats:
-    """CQL: the sum over which tuple is the newest, the others being within their windows."""
-    cuts = np.sort(
-        np.stack([*horizons, *(h * 0 + w for w in windows for h in horizons[:1])]
-                 + [h + w for h, w in zip(horizons, windows, strict=True)]), axis=0
-    )  # fmt: skip
-    nodes, weights = np.polynomial.legendre.leggauss(len(horizons) // 2 + 1)
-    total = np.zeros_like(horizons[0])
-    edges = [np.zeros_like(total), *cuts]
-    for low, high in pairwise(edges):
-        half = (high - low) / 2
-        for node, weight in zip(nodes, weights, strict=True):
-            total += half * weight * _newest(low + half * (1 + node), horizons, windows)
+    """CQL: the sum over which tuple is the newest, the others being within their windows.
+
+    Between the cuts the combinations are a polynomial of the newest's time: integrated exactly.
+    """
+    seen, width = np.stack(horizons), np.array(windows)[:, None]
+    last = np.max(seen, axis=0)
+    cuts = np.concatenate([np.zeros((1, last.size)), seen, width + 0 * seen, seen + width])
+    cuts = np.sort(np.minimum(cuts, last), axis=0)
+    low, half = cuts[:-1, None], np.diff(cuts, axis=0)[:, None] / 2
+    nodes, weights = _gauss(len(horizons) // 2 + 1)
+    at = low + half * (1 + nodes[:, None])
+    total: Floats = (half * weights[:, None] * _newest(at, seen, width)).sum(axis=(0, 1))
     return total
 
 
-def _newest(at: Floats, horizons: Sequence[Floats], windows: Sequence[float]) -> Floats:
+@cache
+def _gauss(points: int) -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(points)
+    return nodes, weights
+
+
+def _newest(at: Floats, seen: Floats, width: Floats) -> Floats:
     """Combinations whose newest tuple is of that time, a second of it."""
     lengths = [
         np.maximum(np.minimum(at, h) - np.maximum(at - w, 0.0), 0.0)
-        for h, w in zip(horizons, windows, strict=True)
+        for h, w in zip(seen, width, strict=True)
     ]
     total = np.zeros_like(at)
-    for newest, horizon in enumerate(horizons):
+    for newest, horizon in enumerate(seen):
         others = [length for s, length in enumerate(lengths) if s != newest]
-        total += np.where(at <= horizon, np.prod(others, axis=0), 0.0)
+        total += np.where(at <= horizon, prod(others), 0.0)
     return total
 
 

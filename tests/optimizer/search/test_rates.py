@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from optimizer.cost.rate.judge import Judge
+from optimizer.cost.rate.judge import Judge, Model
 from optimizer.cost.rate.load import Feed, Filter, Match, RateLoad, UnitCosts
 from optimizer.cost.rate.objective import Objective
 from optimizer.cost.rate.sets import Sets
@@ -82,6 +82,18 @@ def test_exact_is_the_best_of_all(seed, servers):
             assert rated.value is None
         else:
             assert objective.score(rated.value) >= best - 2e-3 * abs(best), rated.plan
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6])
+def test_exact_is_the_best_of_all_as_printed(seed):
+    given = random_load(seed)
+    judge = Judge(given, Objective(by=15.0), Servers.EACH, Model.PRINTED)
+    memo = memo_of(given, Objective(by=15.0))
+    memo = Memo(memo.query, memo.workload, judge=judge)
+    SEARCHES["exact"](memo)
+    best = max(judge.score(one) for one in every_plan(given))
+    assert memo.rated is not None
+    assert memo.rated.value == pytest.approx(best, rel=2e-3) or (memo.rated.value or 0) > best
 
 
 @pytest.mark.parametrize("strategy", RATES)
