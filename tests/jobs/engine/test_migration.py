@@ -37,7 +37,8 @@ from tests.jobs.engine.harness import (
     results,
     tuples,
 )
-from tests.jobs.engine.test_contract import plans
+from tests.jobs.engine.inline import executor
+from tests.jobs.engine.test_contract import in_files, plans
 
 Way = tuple[Plan, str]
 """Where to go, and how."""
@@ -68,13 +69,13 @@ def migrate(
     start: Plan,
     ways: Iterator[Way],
     store: Store,
-    executor: Executor,
+    runs: Executor,
     given: Input,
     convert: Callable[[pa.Table], Any] = lambda rows: rows,
 ) -> int:
     """Carry out all batches, setting off again whenever the plan is there; how often it was."""
     clock, arrived, asked, target = BEGAN + SPAN * given.times, 0, 0, start
-    engine = Engine(job_of(start, given.how), store, executor, lambda: clock, timer=lambda: 0)
+    engine = Engine(job_of(start, given.how), store, runs, lambda: clock, timer=lambda: 0)
     streams = tuples(start.query, times=given.times)
     for number, batch in enumerate(deliver(streams, given.how)):
         if number and arrived == asked and (way := next(ways, None)):
@@ -83,7 +84,7 @@ def migrate(
             asked += 1
         engine.run(number, {name: convert(rows) for name, rows in batch.items()})
         arrived = asked if engine.plans["q"] == target else arrived
-    executor.close()
+    runs.close()
     assert not [event for event in told(store) if event.phase in ("refused", "aborted")]
     if arrived == asked:
         kept = {f"state/{key}" for key in states(engine.plans["q"].root)}
@@ -175,7 +176,20 @@ def test_spark(name, start, ways, spark: SparkSession, tmp_path: Path):
         return build(case.query, parse(tree))
 
     route = iter([(built(tree), strategy) for tree, strategy in ways])
-    executor = SparkExecutor(spark)
-    arrived = migrate(built(start), route, store, executor, SHORT, convert=spark.createDataFrame)
+    runs = SparkExecutor(spark)
+    arrived = migrate(built(start), route, store, runs, SHORT, convert=spark.createDataFrame)
     assert arrived == len(ways)
     _same(store, unmigrated(case, SHORT), name)
+
+
+@pytest.mark.parametrize("strategy", MIGRATIONS)
+@pytest.mark.parametrize("name", ["three, one key", "three joined, sliding", "a join, tumbling"])
+def test_on_the_default_engine(name: str, strategy: str, tmp_path: Path):
+    """Of each strategy, as many migrations as fit into a short run, in two tasks at a time."""
+    case, store = BY_NAME[name], DeltaStore(tmp_path)
+    shapes = plans(case, SHAPES)
+    todo = list(pairs(shapes, strategy))
+    route, start = tour(shapes, todo, strategy), shapes[todo[0][0]]
+    convert = in_files(tmp_path / "raw")
+    assert migrate(start, route, store, executor(2), SHORT, convert=convert)
+    _same(store, unmigrated(case, SHORT), f"{name} by {strategy}")
