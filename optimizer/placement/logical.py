@@ -101,10 +101,10 @@ def _work(cost: Cost) -> Utilisation:
 
 
 def splits(mask: Mask) -> Iterator[tuple[Mask, Mask]]:
-    """Each way to split a set in two, once."""
+    """Each way to split a set in two, once; the first input of all in the first."""
     half = (mask - 1) & mask
     while half:
-        if half > mask ^ half:
+        if half & mask & -mask:
             yield half, mask ^ half
         half = (half - 1) & mask
 
@@ -114,8 +114,8 @@ def logical(memo: Memo, objective: Objective) -> Logical:
     aliases = memo.query.aliases
     if len(aliases) > LARGEST:
         raise TooManyInputsError(
-            f"{len(aliases)} inputs have too many join orders to try all; at most {LARGEST} "
-            "do not: give the plan with --plan"
+            f"{len(aliases)} inputs have too many join orders to try all, {LARGEST} are the most: "
+            "give the plan with --plan"
         )
     table = _Table(memo, objective)
     for alias in aliases:
