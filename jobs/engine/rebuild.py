@@ -29,7 +29,7 @@ from jobs.engine.store import BATCH
 from optimizer.identity import identity
 from optimizer.migration.matching import Recipe
 from optimizer.migration.steps import How
-from optimizer.plan import Combine, Join, Node, Source, walk
+from optimizer.plan import WEIGHT, Combine, Join, Node, Source, walk
 from optimizer.query import ColumnRef
 
 
@@ -79,10 +79,19 @@ def _derived(recipe: Recipe, known: str) -> str:
     made = base.input if recipe.how is How.COMBINE and isinstance(base, Combine) else recipe.target
     scope = _padded(recipe, inside(identity(recipe.sources[0]), "s"))
     conditions = [predicate.expression.sql(scope) for predicate in recipe.selects]
+    if recipe.how is How.EXPAND:
+        known = _expanded(recipe.sources[0], known)
     rows = selected(made, scope, f"{known} AS s", conditions)
     if recipe.how is How.COMBINE and isinstance(base, Combine):
         return combined(base, recipe.target, rows)
     return rows
+
+
+def _expanded(source: Node, known: str) -> str:
+    """As many rows as each stands for."""
+    (alias,) = source.aliases
+    count = inside(identity(source), "k")(ColumnRef(alias, WEIGHT))
+    return f"(SELECT *, explode(sequence(1, {count})) AS {quote('@i')} FROM {known} AS k)"
 
 
 def _padded(recipe: Recipe, scope: Scope) -> Scope:

@@ -13,7 +13,7 @@ from optimizer.estimate import Estimate, Estimator
 from optimizer.explain import compact
 from optimizer.migration.matching import Recipe, States, core, recipe
 from optimizer.migration.steps import Fill, How, Parallel, Prove, Step, Track
-from optimizer.plan import Combine, Join, Plan, walk
+from optimizer.plan import Combine, Join, Node, Plan, walk
 from optimizer.window import MICROSECONDS
 from optimizer.workload import Method, Workload
 
@@ -227,9 +227,11 @@ class _Sizes:
                 flows = self._flows(base, estimates, rows)
                 probed, matched = sum(flows[:-1]), sum(flows[1:])
                 written = flows[-1] * passed
+            case How.EXPAND:
+                written = rows[0] * passed / (self._left(core(made.sources[0])) or 1.0)
             case How.COMBINE:
                 probed = rows[0] * passed
-                written = probed * self._left(made)
+                written = probed * self._left(core(made.target))
             case How.DERIVE:
                 written = rows[0] * passed
         found = self.made.get(step.state, Range(written, written))
@@ -268,11 +270,11 @@ class _Sizes:
             flows.append(whole * prod(_ratio(rows[i], estimates[i].held) for i in joined))
         return flows
 
-    def _left(self, made: Recipe) -> float:
+    def _left(self, base: Node) -> float:
         """The share of an input's tuples that is left once equal ones are combined."""
-        base = core(made.target)
         assert isinstance(base, Combine)
-        return _ratio(self.estimator.node(base).held, self.estimator.node(base.input).held)
+        held = self.estimator.node(base.input).held
+        return self.estimator.node(base).held / held if held else 1.0
 
 
 def _ratio(part: float, whole: float) -> float:

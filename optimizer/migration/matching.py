@@ -268,9 +268,12 @@ class _Matcher:
         if source is None:
             return "the running plan keeps nothing like it"
         before, after = _combined(source), _combined(target)
-        if before - after:
-            return f"the running plan has combined {min(before - after)}, no tuple is left of it"
         how, columns = How.DERIVE, target.columns
+        if before - after:
+            if not _countable(source):
+                lost = min(before - after)
+                return f"the running plan has combined {lost}, no tuple is left of it"
+            how = How.EXPAND
         if after - before:
             base = core(target)
             if not isinstance(base, Combine):
@@ -331,6 +334,12 @@ def _applied(node: Node) -> frozenset[Predicate]:
 
 def _combined(node: Node) -> frozenset[str]:
     return frozenset(below.alias for below in walk(node) if isinstance(below, Combine))
+
+
+def _countable(node: Node) -> bool:
+    """Whether its rows are combined tuples of one input that agree in every column."""
+    base = core(node)
+    return isinstance(base, Combine) and not base.partials
 
 
 def _effort(made: Recipe) -> tuple[bool, bool, int]:

@@ -30,6 +30,9 @@ class How(StrEnum):
     COMBINE = "combine"
     """An input's own tuples in the old plan, now combined: a group-by pushed down (Zhu 14)."""
 
+    EXPAND = "expand"
+    """Combined tuples in the old plan, now as many as each stands for: a group-by pulled up."""
+
 
 @dataclass(frozen=True)
 class Keep:

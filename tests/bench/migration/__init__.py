@@ -19,12 +19,13 @@ from optimizer.migration import MIGRATIONS
 from tests.bench.chain import Chain
 from tests.bench.engines import check_engine
 from tests.bench.migration.change import change
+from tests.bench.migration.falling import falling
 from tests.bench.migration.figures import draw
 from tests.bench.migration.growth import growth, rates, windows
 from tests.bench.migration.silence import silence
 from tests.bench.migration.tables import table
 
-PARTS = ("silence", "window", "rate", "time")
+PARTS = ("silence", "window", "rate", "time", "falling")
 
 
 def migration(  # noqa: PLR0917  # typer reads options from parameters
@@ -46,6 +47,9 @@ def migration(  # noqa: PLR0917  # typer reads options from parameters
     ] = 1.0,
     strategy: Annotated[str, typer.Option(help="Part time: how to migrate.")] = "background",
     every: Annotated[int, typer.Option(min=6, help="Part time: batches between changes.")] = 10,
+    parts: Annotated[
+        str, typer.Option(help="Part falling: to which parts of itself the rate falls.")
+    ] = "1,3,10,30,100",
     figures: Annotated[
         Path | None, typer.Option(help="Draw the figures into this directory.")
     ] = None,
@@ -63,6 +67,7 @@ def migration(  # noqa: PLR0917  # typer reads options from parameters
         ),
         "rate": lambda: growth(rates(chain, _numbers(rates_)), engine, lateness, runs, "rate"),
         "time": lambda: change(chain, engine, lateness, strategy, every),
+        "falling": lambda: falling(chain, engine, lateness, _numbers(parts)),
     }
     chosen = part.split(",")
     if unknown := set(chosen) - set(PARTS):
@@ -93,6 +98,8 @@ def _numbers(text: str) -> list[int]:
 def _same(part: dict[str, Any]) -> bool:
     """Whether every run that migrated put out what the one that did not has put out."""
     outcomes = [*part.get("strategies", {}).values(), *part.get("scenarios", {}).values()]
+    for point in part.get("points", ()):
+        outcomes += point.get("strategies", {}).values()
     return all(outcome["same_results"] for outcome in outcomes)
 
 

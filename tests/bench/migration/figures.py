@@ -19,7 +19,8 @@ def draw(report: dict[str, Any], directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     makers = {"silence": _silence, "window": _growth, "rate": _growth, "time": _time}
     for name, part in report["parts"].items():
-        makers[name](part, directory / f"migration-{name}.svg")
+        if name in makers:
+            makers[name](part, directory / f"migration-{name}.svg")
 
 
 def _silence(part: dict[str, Any], path: Path) -> None:

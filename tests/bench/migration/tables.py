@@ -8,7 +8,32 @@ from jobs import show
 
 def table(name: str, part: dict[str, Any]) -> None:
     """One part of the benchmark."""
-    {"silence": _silence, "window": _growth, "rate": _growth, "time": _time}[name](part)
+    shown = {"silence": _silence, "window": _growth, "rate": _growth, "time": _time}
+    (shown | {"falling": _falling})[name](part)
+
+
+def _falling(part: dict[str, Any]) -> None:
+    old, new = part["plans"]
+    show.plain(
+        f"{old} -> {new}, the states filled at {part['rate']:,} tuples a second and stream\n"
+        "CPU-seconds more than without migrating, and as predicted; seconds until the cut-over"
+    )
+    rows = [
+        (
+            f"{point['rate']:,}",
+            strategy,
+            f"{one['cpu_s']:.2f}",
+            f"{one['predicted_cpu_s']:.2f}",
+            f"{one['lasts_s']:,.0f}",
+            f"{one['predicted_lasts_s']:,.0f}",
+            "auto" if strategy == point["auto"] else "",
+            "yes" if one["same_results"] else "NO",
+        )
+        for point in part["points"]
+        for strategy, one in point["strategies"].items()
+    ]
+    columns = ("rate", "strategy", "CPU s", "said", "lasts", "to last", "chosen", "same")
+    show.table(columns, rows, right="rate said lasts")
 
 
 def _silence(part: dict[str, Any]) -> None:

@@ -433,6 +433,10 @@ class Job:
         source = next((n for n in old if n.aliases == target.aliases), None)
         if source is None:
             return None
+        if fill.how is How.EXPAND:
+            weight = next(quoted(c) for c in source.columns if c.name == WEIGHT)
+            missing = applied(target) - applied(source)
+            return self._cut(source, target.columns, missing, until, f", unnest(range({weight}))")
         if fill.how is How.DERIVE:
             return self._cut(source, target.columns, applied(target) - applied(source), until)
         below = base(target)
@@ -447,11 +451,12 @@ class Job:
         columns: Sequence[ColumnRef],
         missing: frozenset[Predicate],
         until: int,
+        times: str = "",
     ) -> str:
         there = set(source.columns)
         made = [quoted(c) if c in there else f"NULL AS {quoted(c)}" for c in columns]
         where = " AND ".join(["TRUE", *(text(p.expression) for p in missing)])
-        return f"(SELECT {', '.join(made)} FROM {self._state(source, until)} WHERE {where})"
+        return f"(SELECT {', '.join(made)} FROM {self._state(source, until)}{times} WHERE {where})"
 
 
 def _type(node: Node, column: ColumnRef) -> str:

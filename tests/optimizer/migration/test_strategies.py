@@ -143,6 +143,20 @@ def test_what_only_parallel_track_can_do():
     ]  # fmt: skip
 
 
+def test_what_is_only_counted_is_as_many_tuples_again():
+    """Nothing of b is added up: its combined rows agree in every column that there is."""
+    grouped = joined("ab", [("a", "b")], grouping=counts("a.k", total("t", "a.v")))
+    old, new = (build(grouped, parse(tree)) for tree in ("(a [b])", "(a b)"))
+    assert told(MIGRATIONS["moving-state"](old, new, Context()), old, new) == [
+        "keep a", "keep the group-by", "expand b from [b]", "cut over", "drop [b]",
+    ]  # fmt: skip
+    held = dict.fromkeys(States.of(old).nodes, 30.0)
+    load = workload({"a": 10, "b": 20}, {("a", "b"): 0.1}, combine={"b": 4.0})
+    steps = MIGRATIONS["moving-state"](old, new, Context())
+    (fill,) = effort(steps, old, new, Figures(load, held)).fills
+    assert fill.written == pytest.approx(30 * 20 / 4)
+
+
 def test_parallel_track_of_what_does_not_merge(monkeypatch):
     monkeypatch.setitem(queries.AGGREGATES, "median", ())
     median = Aggregate("m", "median", column("b.v"))
@@ -265,4 +279,4 @@ def test_nothing_to_choose():
 
 
 def test_hows_are_words():
-    assert [f"{how}" for how in How] == ["join", "derive", "combine"]
+    assert [f"{how}" for how in How] == ["join", "derive", "combine", "expand"]
