@@ -91,7 +91,8 @@ def _expanded(source: Node, known: str) -> str:
     """As many rows as each stands for."""
     (alias,) = source.aliases
     count = inside(identity(source), "k")(ColumnRef(alias, WEIGHT))
-    return f"(SELECT *, explode(sequence(CAST(1 AS BIGINT), {count})) AS {quote('@i')} FROM {known} AS k)"
+    times = f"explode(sequence(CAST(1 AS BIGINT), {count})) AS {quote('@i')}"
+    return f"(SELECT *, {times} FROM {known} AS k)"
 
 
 def _padded(recipe: Recipe, scope: Scope) -> Scope:
