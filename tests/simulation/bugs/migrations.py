@@ -39,8 +39,10 @@ def the_old_plan_puts_out_everything(patch: pytest.MonkeyPatch) -> None:
         return split if split and split.younger else None
 
     results, panes = lower._results, lower._panes
-    patch.setattr(lower, "_results", lambda plan, split=None: results(plan, whole(split)))
-    patch.setattr(lower, "_panes", lambda node, split=None: panes(node, whole(split)))
+    patch.setattr(
+        lower, "_results", lambda plan, split=None, **how: results(plan, whole(split), **how)
+    )
+    patch.setattr(lower, "_panes", lambda node, split=None, **how: panes(node, whole(split), **how))
 
 
 def a_replay_forgets_the_cut_over(patch: pytest.MonkeyPatch) -> None:
