@@ -9,7 +9,9 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE # with it, every start compiles every module
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick loop screens check plans stores lock clean
+SEEDS ?= 0..1999
+
+.PHONY: help setup demo test quick loop soak screens check plans stores lock clean
 
 help: ## Show this list
 	@printf '\033[1mMidstream\033[0m changes the plan of a running Spark streaming query, midstream.\n\n'
@@ -28,6 +30,13 @@ test: $(READY) ## Run every test but the browser's and the demo's
 
 loop: $(READY) ## Run the tests of the whole loop alone, on the real Airflow and MLflow, and the demo's
 	$(BIN)/pytest -m "services or demo"
+
+soak: $(READY) ## Random jobs, schedules, crashes and planted bugs for hours: before a release
+	$(BIN)/midstream bench simulate --seeds $(SEEDS)
+	$(BIN)/midstream bench simulate --seeds $(SEEDS) --migrations
+	$(BIN)/midstream bench differential --seeds $(SEEDS)
+	$(BIN)/midstream bench mutation --seeds 100
+	$(BIN)/midstream bench crash --runs 50
 
 screens: $(READY) ## Use the pages as on-call does, in Debian's Chromium, and keep docs/screens
 	MIDSTREAM_SCREENS=docs/screens $(BIN)/pytest tests/dags/test_browser.py --basetemp=/tmp/midstream

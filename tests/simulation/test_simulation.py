@@ -18,9 +18,9 @@ from tests.simulation.run import goes_wrong, run
 from tests.simulation.shrink import shrink
 from tests.simulation.wishes import INTERVALS, PACES, POINTS
 
-SEEDS, PIECE = 240, 20
-MIGRATIONS = 60
-"""Seeds of schedules that change plans."""
+SEEDS, PIECE = 120, 20
+MIGRATIONS = 40
+"""Seeds of schedules that change plans; `make soak` takes more of both."""
 
 FOUND = 40
 """Of these, within how many each bug of migrations is found."""
