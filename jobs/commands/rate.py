@@ -166,6 +166,8 @@ def _table(report: "Report") -> None:
 
 
 def _took(report: "Report") -> str:
+    if report.chosen is None:
+        return "no plan ever makes so many: results end before"
     if not report.examined:
         return "→ is the one to take"
     return f"→ is the one to take; {report.examined:,} looked at in {report.seconds:.2f} s"

@@ -92,7 +92,10 @@ def test_never(capsys, three):
     found = as_json(capsys, three, "--first", 10**12)
     assert {one["seconds_to"] for one in found["plans"]} == {None}
     assert found["chosen"] is None
-    assert "never" in told(capsys, three, "--first", 10**12)[1]
+    out = told(capsys, three, "--first", 10**12)[1]
+    assert "never" in out
+    assert "no plan ever makes so many" in out
+    assert "→" not in out
 
 
 def test_figure_1_selects_in_their_order(capsys, tmp_path):

@@ -14,6 +14,8 @@ from optimizer.cost.rate.servers import Floats
 from optimizer.window import MICROSECONDS, Bounds
 
 SAMPLES = 512
+SAMPLED = 97
+"""Times at which volumes are sampled."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 
 Seen = Mapping[str, Floats]
@@ -34,7 +36,7 @@ def volume(seen: Seen, bounds: Bounds | None) -> Floats:
     windows = [_window(ahead, s) for s in range(len(names))]
     if all(window is not None and window > 0 for window in windows):
         return _ranges(horizons, [window or 0.0 for window in windows])
-    return _sampled(horizons, ahead)
+    return _between(horizons, ahead)
 
 
 def _window(ahead: Sequence[Sequence[float]], stream: int) -> float | None:
@@ -88,6 +90,16 @@ def _newest(at: Floats, seen: Floats, width: Floats) -> Floats:
         others = [length for s, length in enumerate(lengths) if s != newest]
         total += np.where(at <= horizon, prod(others), 0.0)
     return total
+
+
+def _between(horizons: Sequence[Floats], ahead: Sequence[Sequence[float]]) -> Floats:
+    """Sampled at some of the times; between them it is a line, within the samples' error."""
+    count = horizons[0].size
+    if count <= SAMPLED:
+        return _sampled(horizons, ahead)
+    at = np.unique(np.linspace(0, count - 1, SAMPLED).round().astype(int))
+    some = _sampled([horizon[at] for horizon in horizons], ahead)
+    return np.asarray(np.interp(np.arange(count), at, some))
 
 
 def _sampled(horizons: Sequence[Floats], ahead: Sequence[Sequence[float]]) -> Floats:
