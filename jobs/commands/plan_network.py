@@ -13,6 +13,7 @@ from jobs.words import unknown
 if TYPE_CHECKING:
     from jobs.documents import Document
     from jobs.network.files import NetworkFile, QueriesFile
+    from jobs.network.job_queries import Resolved
     from jobs.network.session import Place, Session
 
 ALL = "all"
@@ -72,23 +73,23 @@ def plan_network(  # noqa: PLR0913  # options, each by its name
 class _Task:
     """Both files, and the place that they describe."""
 
-    def __init__(
-        self, place: "Place", file: "QueriesFile", document: "Document", setup: float
-    ) -> None:
-        self.place, self.file, self.document, self.setup = place, file, document, setup
+    def __init__(self, place: "Place", queries: "Resolved", setup: float) -> None:
+        self.place, self.queries, self.setup = place, queries, setup
 
     @classmethod
     def of(cls, network: Path, queries: Path, max_cs: int | None, seed: int) -> "_Task":
         from jobs.network.files import load
+        from jobs.network.job_queries import Resolved
         from jobs.network.topology import warm
 
         sites, file, _, document = load(network, queries)
         _check_places(sites, file, document)
+        queries_of = Resolved.of(file, document)
         with show.progress(f"{len(sites.sites):,} sites"):
             warm()
             begun = perf_counter()
             place = _place(sites, max_cs, seed)
-            return cls(place, file, document, perf_counter() - begun)
+            return cls(place, queries_of, perf_counter() - begun)
 
     def run(self, strategy: str, state: Path | None) -> "tuple[Session, dict[str, Any]]":
         """Carry out the events by a strategy; what it came to."""
@@ -98,8 +99,8 @@ class _Task:
         from jobs.network.told import session
 
         deployed, optima = kept.read(state) if state is not None else (None, None)
-        begun = Session.begin(self.place, self.file.load(), strategy, deployed, optima)
-        script = Script(self.file, self.document, begun)
+        begun = Session.begin(self.place, self.queries.load, strategy, deployed, optima)
+        script = Script(self.queries.file, self.queries.document, begun, self.queries.demands)
         script.catch_up()
         with show.progress(strategy) as told:
             done = script.run(told)

@@ -1,6 +1,6 @@
 """What happens to a network, event by event, each checked against what is there by then."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,14 +23,15 @@ class Script:
     file: QueriesFile
     document: Document
     session: Session
+    demands: Mapping[str, Demand]
     happened: list[dict[str, Any]] = field(default_factory=list)
 
     def catch_up(self) -> None:
         """Plan again what a state holds on sites that the network file no longer names."""
         for name, demand in self.session.deployed.demands.items():
             for stream in demand.streams:
-                if stream not in self.file.streams:
-                    problem = f"stream {stream!r} is not there, and query {name!r} reads it"
+                if stream not in self.session.load.sources:
+                    problem = f"query {name!r} runs and reads {stream!r}: give its rate and site"
                     raise refuse(self.document, ("streams",), problem)
         with self._refusing(("streams",)):
             self.session, again = self.session.again()
@@ -65,11 +66,11 @@ class Script:
                 yield ("events", number, event.kind), event
             return
         for number, query in enumerate(self.file.queries):
-            running = self.session.deployed.demands.get(query.name)
+            running = self.session.deployed.demands.get(query.title)
             if running is None:
-                yield ("queries", number), Event(deploy=query.name)
-            elif not same(running, query.demand()):
-                problem = f"another query called {query.name!r} runs already: undeploy it first"
+                yield ("queries", number), Event(deploy=query.title)
+            elif not same(running, self.demands[query.title]):
+                problem = f"another query called {query.title!r} runs already: undeploy it first"
                 raise refuse(self.document, ("queries", number, "name"), problem)
 
     def _happen(self, loc: Loc, event: Event) -> list[str]:
@@ -89,16 +90,16 @@ class Script:
     def _deploy(self, loc: Loc, name: str) -> None:
         if name in self.session.deployed.demands:
             raise refuse(self.document, loc, f"query {name!r} is deployed already")
-        number, query = next((n, q) for n, q in enumerate(self.file.queries) if q.name == name)
+        number = next(n for n, q in enumerate(self.file.queries) if q.title == name)
         try:
-            self.session = self.session.deploy(query.demand())
+            self.session = self.session.deploy(self.demands[name])
         except LostError as error:
             raise refuse(self.document, self._place(number), str(error)) from None
 
     def _place(self, number: int) -> Loc:
         """The field that says where: a stream's site, or else the sink's."""
         query, sites = self.file.queries[number], self.session.place.sites
-        for name in query.streams:
+        for name in self.demands[query.title].streams:
             if query.sink in sites and (self.file.streams[name].site not in sites):
                 return ("streams", name, "site")
         return ("queries", number, "sink")

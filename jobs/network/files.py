@@ -8,11 +8,22 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from jobs.documents import Document, Loc, Model, Positive, Share, check, expected, read, wrong
+from jobs.documents import (
+    Document,
+    Loc,
+    Location,
+    Model,
+    Positive,
+    Share,
+    check,
+    expected,
+    read,
+    wrong,
+)
 from jobs.errors import InputError
 from jobs.words import unknown
 from jobs.workloads import NotNegative, Span
-from optimizer.network.load import Demand, Source, WindowLoad
+from optimizer.network.load import Demand
 from optimizer.network.sites import Link, Site
 from optimizer.network.streams import Predicate
 
@@ -107,8 +118,10 @@ class NetworkFile(Model):
 class StreamFields(Model):
     """A base stream and where it comes in."""
 
-    rate: NotNegative = Field(description="tuples per second")
-    width: Positive = 100.0
+    rate: NotNegative | None = None
+    """Tuples a second; what is left out, the statistics of a job that reads it say."""
+    width: Positive | None = None
+    """Bytes of a tuple, by default 100 or what the statistics say."""
     site: Name = Field(description="the site where it comes in")
 
 
@@ -128,16 +141,47 @@ class WhereFields(Model):
 
 
 class QueryFields(Model):
-    """What a query joins, and where its result goes."""
+    """What a query joins, or which query of a job it is, and where its result goes."""
 
-    name: Name = Field(description="the query's name")
-    streams: Annotated[tuple[Name, ...], Field(min_length=1)] = Field(
-        description="the streams that it joins"
-    )
+    name: Name | None = None
+    streams: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    job: Location | None = None
+    """A job file: what its query joins, and how much that is, the job and its statistics say."""
+    query: Name | None = None
     sink: Name = Field(description="the site where its result goes")
     where: tuple[WhereFields, ...] = ()
     columns: Mapping[Name, Positive] = {}
     """Bytes kept of a stream's tuples."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        """Either everything is said here, or the job says it."""
+        here: dict[Loc, str] = {}
+        if self.job is None:
+            if self.name is None:
+                here["name",] = "missing; needed: the query's name"
+            if self.streams is None:
+                here["streams",] = "missing; needed: the streams that it joins, or a job"
+            if self.query is not None:
+                here["query",] = "only with job: it is one of that job's"
+        else:
+            if self.query is None:
+                here["query",] = "missing; needed: which of the job's queries"
+            said = {"streams": self.streams, "where": self.where, "columns": self.columns}
+            here |= {(n,): "the job's query says that itself: remove it" for n in said if said[n]}
+        if here:
+            raise wrong(here)
+        return self
+
+    @property
+    def title(self) -> str:
+        """The query's name, by default as the job calls it."""
+        return self.name or self.query or ""
+
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """The streams that are named here."""
+        return self.streams or ()
 
     def demand(self) -> Demand:
         """As the optimizer sees it."""
@@ -145,9 +189,9 @@ class QueryFields(Model):
             stream: tuple(
                 Predicate.of(w.predicate, w.selectivity) for w in self.where if w.stream == stream
             )
-            for stream in self.streams
+            for stream in self.joined
         }
-        return Demand(self.name, self.streams, self.sink, where, dict(self.columns))
+        return Demand(self.title, self.joined, self.sink, where, dict(self.columns))
 
 
 class JoinEvent(Model):
@@ -215,35 +259,35 @@ class QueriesFile(Model):
             pairs.add(frozenset(join.between))
         names: set[str] = set()
         for number, query in enumerate(self.queries):
-            if query.name in names:
-                yield ("queries", number, "name"), f"a query above is called {query.name!r}, too"
-            names.add(query.name)
+            if query.title in names:
+                yield ("queries", number, "name"), f"a query above is called {query.title!r}, too"
+            names.add(query.title)
             yield from self._query_problems(("queries", number), query)
         for number, event in enumerate(self.events or ()):
             if event.deploy is not None and event.deploy not in names:
                 yield ("events", number, "deploy"), unknown("query", event.deploy, names)
 
     def _query_problems(self, at: Loc, query: QueryFields) -> Iterator[tuple[Loc, str]]:
-        for name, times in Counter(query.streams).items():
+        for name, times in Counter(query.joined).items():
             if name not in self.streams:
                 yield (*at, "streams"), unknown("stream", name, self.streams)
             elif times > 1:
                 yield (*at, "streams"), f"{name!r} is there twice; a stream joins others only"
+            elif self.streams[name].rate is None:
+                yield ("streams", name, "rate"), "missing; needed: tuples per second"
         for number, where in enumerate(query.where):
-            if where.stream not in query.streams:
+            if where.stream not in query.joined:
                 loc = (*at, "where", number, "stream")
-                yield loc, unknown("stream of this query", where.stream, query.streams)
+                yield loc, unknown("stream of this query", where.stream, query.joined)
         for name in query.columns:
-            if name not in query.streams:
-                yield (*at, "columns", name), unknown("stream of this query", name, query.streams)
-        if len(query.streams) > 1 and self.window is None:
+            if name not in query.joined:
+                yield (*at, "columns", name), unknown("stream of this query", name, query.joined)
+        if len(query.joined) > 1 and self.window is None:
             yield ("window",), "missing; needed: the seconds within which streams are joined"
 
-    def load(self) -> WindowLoad:
-        """As the optimizer sees it."""
-        sources = {name: Source(s.rate, s.width, s.site) for name, s in self.streams.items()}
-        joins = {frozenset(join.between): join.selectivity for join in self.joins}
-        return WindowLoad(sources, self.window or 0.0, joins)
+    def shares(self) -> dict[frozenset[str], float]:
+        """The selectivities that are said here."""
+        return {frozenset(join.between): join.selectivity for join in self.joins}
 
 
 # --- both ----------------------------------------------------------------------------------------

@@ -103,7 +103,13 @@ def _advertised(session: Session) -> Iterator[dict[str, Any]]:
 
 def _written(content: Content) -> list[dict[str, Any]]:
     return [
-        {"stream": p.stream, "width": p.width, "where": _predicates(p.where), "window": p.window}
+        {
+            "stream": p.stream,
+            "width": p.width,
+            "where": _predicates(p.where),
+            "window": p.window,
+            "columns": None if p.columns is None else sorted(p.columns),
+        }
         for p in content.parts
     ]
 
@@ -115,9 +121,13 @@ def _predicates(given: Iterable[Predicate]) -> list[list[Any]]:
 def _content(written: list[dict[str, Any]]) -> Content:
     return Content(tuple(
         Part(p["stream"], p["width"], frozenset(Predicate.of(*one) for one in p["where"]),
-             None if p["window"] is None else tuple(p["window"]))
+             None if p["window"] is None else tuple(p["window"]), _columns(p["columns"]))
         for p in written
     ))  # fmt: skip
+
+
+def _columns(written: list[list[Any]] | None) -> frozenset[tuple[str, float]] | None:
+    return None if written is None else frozenset((name, size) for name, size in written)
 
 
 def _written_demand(demand: Demand) -> dict[str, Any]:
@@ -125,6 +135,7 @@ def _written_demand(demand: Demand) -> dict[str, Any]:
         "name": demand.name, "streams": demand.streams, "sink": demand.sink,
         "where": {name: _predicates(given) for name, given in demand.where.items()},
         "widths": dict(demand.widths), "windows": dict(demand.windows),
+        "columns": {name: sorted(found) for name, found in demand.columns.items()},
     }  # fmt: skip
 
 
@@ -133,8 +144,11 @@ def _demand(written: dict[str, Any]) -> Demand:
         name: tuple(Predicate.of(*one) for one in given) for name, given in written["where"].items()
     }
     windows = {name: (w[0], w[1]) for name, w in written["windows"].items()}
+    columns = {name: _columns(found) or frozenset() for name, found in written["columns"].items()}
     streams = tuple(written["streams"])
-    return Demand(written["name"], streams, written["sink"], where, written["widths"], windows)
+    return Demand(
+        written["name"], streams, written["sink"], where, written["widths"], windows, columns
+    )
 
 
 def _key(written: list[Any]) -> Key:

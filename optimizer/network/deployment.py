@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from optimizer.network.load import Demand, Load, volume
+from optimizer.network.load import Demand, Load, kept, volume
 from optimizer.network.sites import Network
 from optimizer.network.streams import Content, Part, Predicate, filters
 
@@ -152,7 +152,8 @@ class Deployed:
             replace(
                 part,
                 where=frozenset(demand.where.get(part.stream, ())),
-                width=min(part.width, demand.widths.get(part.stream, part.width)),
+                width=kept(demand, part.stream, part.width),
+                columns=demand.columns.get(part.stream),
             )
             for part in node.content.parts
         )

@@ -1,6 +1,6 @@
 """What streams carry, and how much of it a query's joins put out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -35,6 +35,8 @@ class Demand:
     """Bytes kept of a stream's tuples; all of them where nothing is said."""
     windows: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """A stream's range and slide, where the load counts with them."""
+    columns: Mapping[str, frozenset[tuple[str, float]]] = field(default_factory=dict)
+    """The columns kept of a stream with their bytes, where these are known by name."""
 
 
 class Load(Protocol):
@@ -64,14 +66,21 @@ class WindowLoad:
 
     def rate(self, content: Content) -> float:
         """Tuples a second that newly combine, whichever of the k comes last."""
-        k = len(content.parts)
+        windows = [part.window[0] if part.window else self.window for part in content.parts]
         alone = [self.sources[p.stream].rate * passing(p) for p in content.parts]
         shares = [self.joins.get(frozenset(two), 1.0) for two in combinations(content.streams, 2)]
-        return k * float(self.window) ** (k - 1) * prod(alone) * prod(shares)
+        return admitted(windows) * prod(alone) * prod(shares)
 
     def connected(self, one: str, other: str) -> bool:
         """Whether a predicate joins the two."""
         return frozenset((one, other)) in self.joins
+
+
+def admitted(windows: Sequence[float]) -> float:
+    """Seconds to the power k - 1: any of the k may come last, the others within their windows."""
+    if len(set(windows)) == 1:
+        return len(windows) * float(windows[0]) ** (len(windows) - 1)
+    return sum(prod([*windows[:i], *windows[i + 1 :]]) for i in range(len(windows)))
 
 
 def passing(part: Part) -> float:
@@ -100,13 +109,21 @@ def wanted(load: Load, demand: Demand) -> Content:
     parts = (
         Part(
             name,
-            min(demand.widths.get(name, load.sources[name].width), load.sources[name].width),
+            kept(demand, name, load.sources[name].width),
             frozenset(demand.where.get(name, ())),
             demand.windows.get(name),
+            demand.columns.get(name),
         )
         for name in sorted(demand.streams)
     )
     return Content(tuple(parts))
+
+
+def kept(demand: Demand, stream: str, whole: float) -> float:
+    """The bytes that a query keeps of a stream's tuples."""
+    if stream in demand.columns:
+        return sum(size for _, size in demand.columns[stream])
+    return min(demand.widths.get(stream, whole), whole)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ class Part:
     where: frozenset[Predicate] = frozenset()
     window: tuple[float, float] | None = None
     """Its range and the slide of its results, where queries differ in them."""
+    columns: frozenset[tuple[str, float]] | None = None
+    """The columns kept with their bytes, where they are known by name; `width` is their sum."""
 
 
 @lru_cache(maxsize=65536)
@@ -42,7 +44,7 @@ def covers(one: Part, other: Part) -> bool:
     """Whether the other can be made of the one by a filter and a projection."""
     return (
         one.window == other.window
-        and one.width >= other.width
+        and holds(one, other)
         and all(implied(mine, other.where) for mine in one.where)
     )
 
@@ -52,7 +54,19 @@ def widened(one: Part, other: Part) -> Part:
     """The least that covers both."""
     shared = {p for p in one.where if implied(p, other.where)}
     shared |= {p for p in other.where if implied(p, one.where)}
-    return replace(one, width=max(one.width, other.width), where=frozenset(shared))
+    if one.columns is None or other.columns is None:
+        width, columns = max(one.width, other.width), None
+    else:
+        columns = one.columns | other.columns
+        width = sum(size for _, size in columns)
+    return replace(one, width=width, where=frozenset(shared), columns=columns)
+
+
+def holds(one: Part, other: Part) -> bool:
+    """Whether it keeps all columns of the other; by their bytes where they have no names."""
+    if one.columns is None or other.columns is None:
+        return one.columns is None and one.width >= other.width
+    return other.columns <= one.columns
 
 
 def implied(predicate: Predicate, by: Iterable[Predicate]) -> bool:
