@@ -82,7 +82,7 @@ def _made(found: _Found) -> dict[str, str | float | None]:
     if made is None:
         return {}
     return {
-        "objective": str(made.objective),
+        "objective": made.objective.spelt,
         made.objective.measure: made.value(found.priced.total),
     }
 

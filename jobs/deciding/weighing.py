@@ -63,7 +63,7 @@ class Weighed:
             return {}
         measure = self.throughput.objective.measure
         return {
-            "objective": str(self.throughput.objective),
+            "objective": self.throughput.objective.spelt,
             f"running_{measure}": self.throughput.value(self.running.total),
             f"chosen_{measure}": self.throughput.value(self.taken.total),
         }

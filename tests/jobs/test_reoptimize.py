@@ -430,7 +430,7 @@ def test_a_plan_that_cannot_keep_up_is_left_for_the_one_of_most_results(
     found = decided(stage)
     figures = found.figures
     assert (found.outcome, figures["drift"][0] > 0) == ("migrate", True)
-    assert figures["objective"] == "by 10 s"
+    assert figures["objective"] == "rate by 10 seconds"
     more = figures["chosen_results_by"] / figures["running_results_by"] - 1
     assert more > 0
     assert f"{found.chosen} has {more:.0%} more results by 10 s" in found.reasons[0]
@@ -439,7 +439,7 @@ def test_a_plan_that_cannot_keep_up_is_left_for_the_one_of_most_results(
     assert figures["drift"][-1] == pytest.approx(more, rel=0.2)
     assert Decision.from_json(found.to_json()) == found
     told = account(specs.load(stage.job), found)
-    assert told.params["objective"] == "by 10 s"
+    assert told.params["objective"] == "rate by 10 seconds"
     assert told.metrics["chosen_results_by"] == figures["chosen_results_by"]
     assert all(one.metrics["results_by"] > 0 for one in told.children)
     assert told.files["results.png"][:4] == b"\x89PNG"

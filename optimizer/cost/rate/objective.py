@@ -28,6 +28,13 @@ class Objective:
             return value or 0.0
         return -inf if value is None else -value
 
+    @property
+    def spelt(self) -> str:
+        """As a job file has it."""
+        if self.by is not None:
+            return f"rate by {self.by:.15g} seconds"
+        return f"first {self.first:.15g} results"
+
     def to_json(self) -> dict[str, float]:
         """The one that it is."""
         return {"by": self.by} if self.by is not None else {"first": self.first or 0.0}
