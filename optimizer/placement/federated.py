@@ -172,11 +172,11 @@ class _Search:
         if not one.allows(DB):
             return []
         made = [(1 << at, 1 << at, one.db + one.from_streams * enter, 0.0, 0.0)]
-        for below in one.below:
+        for opened in map(self.opened, one.below):
             made = [
                 (p | q, m | n, u + v, max(b, c), s + t)
                 for p, m, u, b, s in made
-                for q, n, v, c, t in self.opened(below)
+                for q, n, v, c, t in opened
             ]
         return self.by_part(made) if self.pruning and self.objective.shared else made
 
