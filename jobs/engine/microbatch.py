@@ -290,8 +290,11 @@ class Engine:
                 self._write(batch, operator.relation, table_of(operator.key), by)
 
     def _partitioning(self, batch: _Batch, operator: Operator) -> Partitioning:
-        overdue = None if batch.watermark is None else batch.watermark - operator.retention
-        return Partitioning(self._width(operator), overdue)
+        if batch.watermark is None:
+            return Partitioning(self._width(operator))
+        before = self.progress.watermark
+        step = 0 if before is None else batch.watermark - before
+        return Partitioning(self._width(operator), batch.watermark - operator.retention, step)
 
     def _width(self, operator: Operator) -> int:
         return self.job.widths.of(operator.node, operator.retention)

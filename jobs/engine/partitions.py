@@ -43,6 +43,8 @@ class Partitioning:
     """The least range of event time of a partition, in microseconds."""
     cutoff: int | None = None
     """Rows whose `@until` is no younger are overdue as soon as the batch is done."""
+    step: int = 0
+    """How much later the cutoff is with every batch, as far as can be told."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +102,25 @@ def parted(rows: pa.Table, by: Partitioning) -> Iterator[tuple[int, pa.Table]]:
         rows, untils = rows.filter(pa.array(alive)), untils[alive]
     if rows.num_rows == 0:
         return
-    ends, counts, cell_of = _cells(untils, by.width)
-    last = _last_cells(ends, counts)
+    ends, counts, cell_of = _cells(untils, by)
+    last = _last_cells(_gone(ends, by), counts)
     for first, cell in zip([0, *(end + 1 for end in last)], last, strict=False):
         mine = (cell_of >= first) & (cell_of <= cell)
         yield int(ends[cell]), rows if mine.all() else rows.filter(pa.array(mine))
 
 
-def _cells(untils: Untils, width: int) -> tuple[Untils, NDArray[np.int64], NDArray[np.int64]]:
-    """The ends of the ranges of time that rows lie in, how many are in each, and each row's."""
+def _cells(untils: Untils, by: Partitioning) -> tuple[Untils, NDArray[np.int64], NDArray[np.int64]]:
+    """The ends of the ranges of time that rows lie in, how many are in each, and each row's.
+
+    If the cutoffs to come are wider apart, they lie in the middle of a range: they need not come
+    to the microsecond.
+    """
+    width = by.width
+    phase = (by.cutoff or 0) - width // 2 if by.step > width else 0
     while True:
-        found = np.unique(ceiling(untils, width), return_counts=True, return_inverse=True)
+        found = np.unique(
+            ceiling(untils - phase, width) + phase, return_counts=True, return_inverse=True
+        )
         ends, cell_of, counts = found
         if len(ends) <= _MOST_CELLS:
             return ends, counts, cell_of
@@ -122,15 +132,23 @@ def ceiling(untils: Untils, width: int) -> Untils:
     return -(-untils // width) * width
 
 
-def _last_cells(ends: Untils, counts: NDArray[np.int64]) -> list[int]:
+def _gone(ends: Untils, by: Partitioning) -> NDArray[np.float64]:
+    """When a file that ends there will be given up, from any time on: with one of the batches."""
+    since = (ends - (by.cutoff or 0)).astype(np.float64)
+    if by.cutoff is None or by.step <= 0:
+        return since
+    return np.ceil((since + by.width // 4) / by.step) * by.step + since / _MOST_CELLS
+
+
+def _last_cells(gone: NDArray[np.float64], counts: NDArray[np.int64]) -> list[int]:
     """The last cell of each file: so that rows outlive their own cell by as little as can be."""
-    cells = len(ends)
+    cells = len(gone)
     if cells <= MOST_FILES:
         return list(range(cells))
-    end = (ends - ends[0]).astype(np.float64)
+    end = gone - gone[0]
     rows = np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
     time = np.concatenate([[0], np.cumsum(counts * end)])
-    # kept[i, j]: how long rows of the cells from i to j are kept, all of them to the end of j
+    # kept[i, j]: for how long rows of the cells from i to j are kept as those of j are
     kept = end[None, :] * (rows[None, 1:] - rows[:-1, None]) - (time[None, 1:] - time[:-1, None])
     first, second = np.triu_indices(cells - 1, k=1)
     total = kept[0, first] + kept[first + 1, second] + kept[second + 1, cells - 1]

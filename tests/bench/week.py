@@ -25,7 +25,7 @@ from jobs.engine.layout import JobStore
 from jobs.engine.microbatch import Engine, Job
 from jobs.engine.origin import begun
 from jobs.engine.partitions import SMALL
-from jobs.engine.states import STATE
+from jobs.engine.states import STATE, relation_of
 from jobs.engine.upkeep import tidy
 from optimizer.plan import as_written, build
 from optimizer.query import Stream
@@ -47,6 +47,8 @@ class Sample:
     hour: int
     ms: float
     rows: int
+    overdue: float
+    """The part of these that nobody needs any more."""
     live: int
     """Files that make up the states."""
     small: int
@@ -79,13 +81,13 @@ def week(
         show.as_json(report)
         return
     show.table(
-        ("after", "ms-a-batch", "rows", "live", "small", "files", "MB"),
+        ("after", "ms-a-batch", "rows", "overdue", "live", "small", "files", "MB"),
         [
-            (f"{d.hour} h", f"{d.ms:.1f}", f"{d.rows:,}", f"{d.live}", f"{d.small}", f"{d.files:,}",
-             f"{d.bytes / 1e6:.1f}")
+            (f"{d.hour} h", f"{d.ms:.1f}", f"{d.rows:,}", f"{d.overdue:.1%}", f"{d.live}",
+             f"{d.small}", f"{d.files:,}", f"{d.bytes / 1e6:.1f}")
             for d in _by_day(samples)
         ],
-        right="ms-a-batch rows live small files MB",
+        right="ms-a-batch rows overdue live small files MB",
     )  # fmt: skip
     show.plain(str(report["command"]))
 
@@ -145,6 +147,8 @@ class _Week:
                 key=lambda file: file.until,
             )
         ]
+        rows = sum(map(sum, partitions))
+        needed = sum(engine.executor.count(relation_of(key)) for key in engine.states.files)
         found = [
             path for kind in ("state", "control") for path in (self.root / kind).glob("**/*")
             if path.is_file()
@@ -152,7 +156,8 @@ class _Week:
         return Sample(
             hour=self.now // SECOND // 3_600,
             ms=ms,
-            rows=sum(map(sum, partitions)),
+            rows=rows,
+            overdue=1 - needed / rows if rows else 0.0,
             live=sum(map(len, partitions)),
             small=sum(sum(rows < SMALL for rows in one) for one in partitions if len(one) > 1),
             files=len(found),

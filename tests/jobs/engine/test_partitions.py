@@ -1,6 +1,7 @@
 """Few files a batch, none of which outlives its rows by more than must be."""
 
 from itertools import combinations
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -76,6 +77,27 @@ def test_a_batch_of_years_is_in_few_files():
     found = files_of(list(range(0, 10_000_000, 100)), Partitioning(WIDTH))
     assert len(found) == MOST_FILES
     assert [len(own) for _, own in found] == pytest.approx([33_333] * 3, rel=0.05)
+
+
+@pytest.mark.parametrize("span", [7, 100, 310, 500, 990, 1_700, 10_000])
+def test_few_rows_are_kept_beyond_their_time(span: int):
+    """However long batches are beside the 1,000 for which rows are kept.
+
+    Rows come up to 20 late, and the watermark is where the youngest of them is.
+    """
+    random, kept, life = Random(span), [], 1_000
+    overdue = needed = 0
+    for batch in range(max(20, 5 * life // span)):
+        times = [
+            batch * span + random.randrange(span) - random.randrange(20)
+            for _ in range(max(10, min(span, 500)))
+        ]
+        cutoff = max(times) - 20 - life
+        made = files_of(times, Partitioning(life // 16, cutoff, span))
+        kept = [(until, own) for until, own in [*kept, *made] if until > cutoff]
+        old = sum(time <= cutoff for _, own in kept for time in own)
+        overdue, needed = overdue + old, needed + sum(len(own) for _, own in kept) - old
+    assert overdue < 0.1 * (overdue + needed)
 
 
 # --- widths --------------------------------------------------------------------------------------
