@@ -5,12 +5,13 @@ that operators move to are searched as well, until nothing becomes cheaper: a tr
 the landmarks is good on the network, and most sites never need to be looked at together.  Our own.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from optimizer.network.exact import Found, Ground, Table, best
-from optimizer.network.offers import Join, Leaf, Tree
+from optimizer.network.offers import Join, Leaf, Tree, border
 from optimizer.network.sites import Matrix, NoSiteError
 from optimizer.network.task import Effort, Placed, Task
 
@@ -73,13 +74,28 @@ def sites(tree: Tree) -> list[int]:
 
 
 def destinations(task: Task, tree: Tree, effort: Effort) -> list[int]:
-    """Where each operator goes if it moves alone, again and again until none does."""
+    """Where operators go: those at one site together, then each alone until none moves."""
+    found = list(together(task, tree, task.sink, effort))
     for _ in range(ROUNDS):
         moved = settled(task, tree, task.sink, effort)
         if sites(moved) == sites(tree):
             break
         tree = moved
-    return sites(tree)
+    return [*sites(tree), *found]
+
+
+def together(task: Task, tree: Tree, goal: int, effort: Effort) -> Iterator[int]:
+    """The best site for all operators that stand together, between what they read and who reads."""
+    if isinstance(tree, Leaf):
+        return
+    volumes, distances = task.question.volumes, task.network.distances
+    cost, inputs = volumes[tree.mask] * distances[goal], border(tree)
+    for one in inputs:
+        cost = cost + volumes[one.mask] * distances[one.site]
+    effort.tried(len(cost), len(cost))
+    yield int(np.where(task.room >= 1, cost, np.inf).argmin())
+    for one in inputs:
+        yield from together(task, one, tree.site, effort)
 
 
 def settled(task: Task, tree: Tree, goal: int, effort: Effort) -> Tree:
