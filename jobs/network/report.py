@@ -108,7 +108,7 @@ def share(value: float | None) -> str:
     if value is None:
         return "no end"
     percent = 100 * value
-    if abs(percent) < 1e-9:
+    if abs(percent) < 1e-13:
         return "0 %"
     return f"{percent:,.1f} %" if abs(percent) >= 0.1 else f"{percent:.0e} %"
 
