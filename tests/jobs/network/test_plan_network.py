@@ -203,6 +203,23 @@ def test_what_stood_on_a_site_that_leaves_is_planned_again(files: Files, strateg
     assert found["total_usage"] > 0
 
 
+def test_a_sites_load_is_paid_for_what_is_read_there(files: Files):
+    """A costs 200 on its way to n1, and 40 and 500 bytes a second are read there."""
+    sites: dict[str, Any] = dict.fromkeys(NETWORK["sites"])
+    files.network = NETWORK | {"sites": sites | {"n1": {"load": 1}}}
+    files.queries = QUERIES | {"queries": QUERIES["queries"][:1]}
+    (query,) = files.json("--strategy", "exhaustive")["queries"]
+    assert [o["site"] for o in query["operators"]] == ["n1"]
+    assert query["usage"] == pytest.approx(40 * 5 + (40 + 500) * 1)
+
+
+def test_distances_in_costs(files: Files):
+    links = [link | {"cost": 2 * link["latency"]} for link in NETWORK["links"]]
+    files.network = NETWORK | {"links": links, "measure": "cost"}
+    files.queries = QUERIES | {"queries": QUERIES["queries"][:1]}
+    assert files.json()["queries"][0]["usage"] == pytest.approx(2 * 200)
+
+
 WRONG: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("unknown site", {"links": [{"between": ["n1", "n7"], "latency": 1}]}, {}, "links[0].between"),
     ("negative", {"links": [{"between": ["n1", "n2"], "latency": -1}]}, {}, "links[0].latency"),
