@@ -10,6 +10,7 @@ import pyarrow as pa
 from jobs.engine.ingest import REASON, ROW, WATERMARK
 from jobs.engine.microbatch import result_table
 from jobs.engine.migration import Migration
+from jobs.engine.partitions import Widths
 from jobs.engine.progress import DECISIONS, PROGRESS, Decision, history, latest
 from jobs.engine.requests import MIGRATIONS, REQUESTS
 from jobs.engine.statements import SLOT, physical
@@ -22,7 +23,7 @@ from tests.simulation import oracle, promises
 from tests.simulation.case import Case
 from tests.simulation.faults import FaultyStore
 from tests.simulation.oracle import Bag
-from tests.simulation.processes import Simulation
+from tests.simulation.processes import WIDTHS, Simulation
 
 SHOWN = 5
 """How many rows of a difference are told."""
@@ -209,21 +210,23 @@ def _younger(rows: Mapping[tuple[Any, ...], int], times: Sequence[int], since: i
 def _overdue(
     case: Case, store: FaultyStore, watermarks: Sequence[int | None]
 ) -> Iterator[Difference]:
-    """Files whose rows the last batch could not need any more, or that may go before their rows.
+    """Files whose rows the last batch could not need any more, or that go too early or too late.
 
     They are dropped with that batch's commit, unless they were filled just before.
     """
     if len(watermarks) < 2 or (watermark := watermarks[-2]) is None:
         return
+    widest = Widths({name: max(WIDTHS) * width for name, width in case.job.widths.given.items()})
     for table, (node, keep) in _kept(case, store).items():
-        needed_from = _needed_from(node)
+        needed_from, width = _needed_from(node), widest.of(node, keep)
         for file in store.files(table) if store.exists(table) else ():
             until, filled = file.until or 0, any((table, file.until) in f for f in store.filled)
             if until + keep <= watermark and not filled:
                 yield Difference(f"{table} still has {file}, {keep} past: {watermark}")
-            for row in oracle.in_micros(store.read(table, [file])).to_pylist():
-                if needed_from(row) >= until:
-                    yield Difference(f"{table} gives up {file} with {row}, which is younger")
+            rows = oracle.in_micros(store.read(table, [file])).to_pylist()
+            youngest = max(map(needed_from, rows))
+            if not youngest < until <= youngest + 1 + width:
+                yield Difference(f"{table} has {file}, whose youngest row is of {youngest}")
 
 
 def _kept(case: Case, store: FaultyStore) -> dict[str, tuple[Node, int]]:
