@@ -14,7 +14,7 @@ from tests.bench.differential.draw import CSV, JSON, PACKED, draw
 from tests.bench.differential.terms import parts
 from tests.bench.differential.writers import WRITERS
 
-SEEDS = 80
+SEEDS = 200
 """`midstream bench differential` runs more."""
 
 

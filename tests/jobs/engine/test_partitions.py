@@ -85,7 +85,8 @@ def test_few_rows_are_kept_beyond_their_time(span: int):
 
     Rows come up to 20 late, and the watermark is where the youngest of them is.
     """
-    random, kept, life = Random(span), [], 1_000
+    random, life = Random(span), 1_000
+    kept: list[tuple[int, list[int]]] = []
     overdue = needed = 0
     for batch in range(max(20, 5 * life // span)):
         times = [
