@@ -1,7 +1,7 @@
 """History that is caught up with: any span of time in one batch, in any order."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import pyarrow as pa
@@ -47,7 +47,7 @@ def relation(rows: Rows) -> pa.Table:
     )
 
 
-def carried_out(store: MemoryStore, *batches: dict[str, Rows]) -> list[Progress]:
+def carried_out(store: MemoryStore, *batches: Mapping[str, Rows]) -> list[Progress]:
     bounds = everywhere("ab", WINDOW * MICROSECONDS)
     plan = build(joined("ab", [("a", "b")], bounds), parse("(a b)"))
     streams = {one.name: Ingest(one) for one in plan.query.streams.values()}
@@ -62,7 +62,7 @@ def carried_out(store: MemoryStore, *batches: dict[str, Rows]) -> list[Progress]
         engine.close()
 
 
-def pairs(rows: dict[str, Rows]) -> Counter[tuple[int, int]]:
+def pairs(rows: Mapping[str, Rows]) -> Counter[tuple[int, int]]:
     """The times of tuples that meet, by comparing all that have a key."""
     return Counter(
         (a, b)
