@@ -226,6 +226,7 @@ class _Executor(DuckExecutor):
     Making a database takes longer than a batch, so what a process leaves is wiped and used again.
     """
 
+    few = 3
     _idle: ClassVar[list["_Executor"]] = []
 
     def __init__(self) -> None:

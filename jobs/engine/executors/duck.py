@@ -45,6 +45,8 @@ class DuckExecutor:
     """Runs a batch's statements in one in-memory database; writes go on in threads, if any."""
 
     writes_at_once = True
+    few = FEW
+    """Tables of a state's copy that become one."""
 
     def __init__(self, writers: int = 0) -> None:
         self._connection = connect()
@@ -108,7 +110,7 @@ class DuckExecutor:
         rows = store.load(table)
         self.forget(state)
         self.put("_loading", rows.filter(pc.less(rows.column(BATCH), before)))
-        self._states[state] = Segments(state, self._query)
+        self._states[state] = Segments(state, self._query, self.few)
         self._states[state].load("_loading")
         self._forget("_loading")
 

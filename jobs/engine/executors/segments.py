@@ -53,6 +53,7 @@ class Segments:
 
     state: str
     ask: Ask
+    few: int = FEW
     _columns: str = ""
     _segments: list[_Segment] = field(default_factory=list)
     _made: int = 0
@@ -81,7 +82,7 @@ class Segments:
 
     def merge(self) -> None:
         """Make one table of those of a size if there are many."""
-        if len(alike := self.alike) >= FEW:
+        if len(alike := self.alike) >= self.few:
             self._merge([segment.rows for segment in alike], alike[0].size + 1)
             self._drop(alike)
 

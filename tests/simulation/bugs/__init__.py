@@ -68,7 +68,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(states.rows_say_a_later_batch, DUCK),
     Bug(states.tables_go_too_early, SEGMENTS),
     Bug(states.what_is_overdue_is_read, SEGMENTS),
-    Bug(states.a_merge_of_the_copy_forgets_a_table, SEGMENTS, migrations=True),
+    Bug(states.a_merge_of_the_copy_forgets_a_table, SEGMENTS),
     Bug(states.a_partition_is_not_written, PARTITIONS),
     Bug(states.writes_are_repeated, STORE),
     Bug(states.what_is_written_is_there, STORE),

@@ -9,7 +9,7 @@ import pytest
 from jobs.engine import inventory, lower, microbatch, partitions, rebuild, statements, store
 from jobs.engine.executors import duck
 from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.executors.segments import FEW, Segments, _Segment
+from jobs.engine.executors.segments import Segments, _Segment
 from jobs.engine.microbatch import Engine
 from jobs.engine.partitions import Partitioning
 from jobs.engine.states import States
@@ -136,7 +136,7 @@ def a_merge_of_the_copy_forgets_a_table(patch: pytest.MonkeyPatch) -> None:
     """The rows of one batch are gone when many tables become one."""
 
     def merge(self: Segments) -> None:
-        if len(alike := self.alike) >= FEW:
+        if len(alike := self.alike) >= self.few:
             self._merge([segment.rows for segment in alike[1:]], alike[0].size + 1)
             self._drop(alike)
 
