@@ -85,6 +85,7 @@ class DuckExecutor:
         return in_utc(self._cursor().table(relation).to_arrow_table())
 
     def count(self, relation: str) -> int:
+        self._show()
         counted = self._query(f"SELECT count(*) FROM {quoted(relation)}")
         return int(counted[0][0])
 
