@@ -44,6 +44,7 @@ from jobs.engine.feed import (
     united,
 )
 from jobs.engine.ingest import Ingest
+from jobs.engine.inventory import is_here
 from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine, EngineError, result_table
 from jobs.engine.microbatch import Job as EngineJob
@@ -155,7 +156,8 @@ def mend_tables(store: layout.JobStore, tables: Iterable[str]) -> None:
         mend(store.path(table))
     noted = last(store).tables
     for table in sorted({*tables} - control):
-        mend(store.path(table), noted[table].version if table in noted else -1)
+        known = noted.get(table)
+        mend(store.path(table), known.version if known and is_here(store, table, known) else -1)
 
 
 def _compiler(job: Job, inputs: list[Inlet]) -> dict[str, str]:

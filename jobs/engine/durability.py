@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from json import JSONDecodeError, loads
 from pathlib import Path
 
+from jobs.engine.damage import whole
+
 _AT_ONCE = 8
 """Files synced side by side: the disk brings them home together."""
 
@@ -50,7 +52,8 @@ def _sync(path: Path) -> None:
 def mend(table: Path, promised: int = -1) -> list[Path]:
     """Take back the newest commits of a Delta table, and its checkpoint, if they are torn.
 
-    Up to the `promised` version all was synced: what is wrong there, somebody has to put right.
+    Up to the `promised` version all was synced: what is wrong there, somebody has to put right. An
+    empty entry is named here, for whoever reads the table takes it for one without rows.
     What is taken back is put aside under another name, in case that is what has happened here.
     """
     log = table / "_delta_log"
@@ -61,7 +64,12 @@ def mend(table: Path, promised: int = -1) -> list[Path]:
     recent = entries[-_UNSYNCED:]
     whole_log = recent == entries and not checkpoints
     first = 0 if whole_log or not recent else int(recent[0].stem)
-    torn += [entry for entry in _from_first_torn(recent, first) if int(entry.stem) > promised]
+    for entry in _from_first_torn(recent, first):
+        if int(entry.stem) > promised:
+            torn.append(entry)
+        elif not _is_readable(entry):
+            with whole(entry):
+                raise ValueError("it is empty or torn")
     for path in torn:
         if path.exists():
             path.rename(path.with_name(f"{path.name}.torn"))

@@ -24,11 +24,11 @@ def check(store: Store, progress: Progress, needed: Iterable[str]) -> None:
     for table in sorted(needed | set(store.tables())):
         _check_newest(store, table, progress.batch)
     for table, noted in sorted(progress.tables.items()):
-        if table in needed and _is_here(store, table, noted):
+        if table in needed and is_here(store, table, noted):
             _check_table(store, table, noted)
 
 
-def _is_here(store: Store, table: str, noted: Noted) -> bool:
+def is_here(store: Store, table: str, noted: Noted) -> bool:
     """Whether the job file still means the same place; results may go elsewhere from now on."""
     return store.outside(table) == noted.outside
 

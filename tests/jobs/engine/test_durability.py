@@ -7,6 +7,7 @@ import pytest
 
 from jobs import streaming
 from jobs.engine import durability
+from jobs.engine.damage import DamagedError
 from jobs.engine.durability import mend
 from jobs.engine.layout import JobStore
 from tests.jobs.engine import test_inventory as small
@@ -123,6 +124,18 @@ def test_what_was_promised_is_not_taken_back(tmp_path: Path):
     lost.write_bytes(kept)
     small.go_on(small.storage(tmp_path), first=3)
     assert small.found(tmp_path / "out" / "q") == small.RESULTS
+
+
+@pytest.mark.parametrize("left", [b"", b"{"])
+def test_what_was_promised_and_is_torn_is_named(left: bytes, tmp_path: Path):
+    """Delta takes an empty entry for a commit without files: its results would be gone."""
+    small.go_on(small.storage(tmp_path), last=2)
+    store = small.storage(tmp_path)
+    *_, torn, _ = sorted((tmp_path / "out" / "q" / "_delta_log").glob("*.json"))
+    torn.write_bytes(left)
+    with pytest.raises(DamagedError, match="restore") as named:
+        streaming.mend_tables(store, store.tables())
+    assert str(named.value).startswith(str(torn))
 
 
 def test_what_is_taken_back_is_put_aside(tmp_path: Path):
