@@ -112,8 +112,9 @@ class Filler:
         rows: Counter[int] = Counter()
         for file in self.states.files.get(key, ()):
             rows[file.until or 0] += file.rows
-        ends = sorted(rows)
-        begin = max(self.states.cutoff(key), 2 * ends[0] - ends[-1] - 1) if ends else 0
+        cutoff = self.states.cutoff(key)
+        ends = sorted(end for end in rows if end > cutoff)
+        begin = max(cutoff, 2 * ends[0] - ends[-1] - 1) if ends else cutoff
         for end in ends:
             yield _Span(begin, end, rows[end])
             begin = end

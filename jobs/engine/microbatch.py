@@ -138,6 +138,8 @@ class Engine:
         self.program = Program((), ())
         self._lowered: tuple[Mapping[str, Plan], Migration | None] | None = None
         self.windows = WINDOWS
+        """How many times what is kept a batch may span before it is joined in slices of time."""
+        self._sliced: Program | None = None
         self._untidy = False
         self._sinks = set(self.progress.tables)
         """Tables whose columns are known to be those of what is written."""
@@ -242,7 +244,7 @@ class Engine:
         if wanted == self._lowered and not (decision and decision.events):
             return
         begins = self._lowered is None
-        self._lowered, self._untidy = wanted, True
+        self._lowered, self._untidy, self._sliced = wanted, True, None
         self.program = lower(self.plans, self._migrator.changes(self.plans))
         if begins:
             check(self.store, self.progress, self._tables)
@@ -277,7 +279,9 @@ class Engine:
         kept = max((operator.retention for operator in self._kept), default=0)
         if batch.span <= self.windows * kept:
             return self.program
-        return lower(self.plans, self._migrator.changes(self.plans), sliced=True)
+        if self._sliced is None:
+            self._sliced = lower(self.plans, self._migrator.changes(self.plans), sliced=True)
+        return self._sliced
 
     def _operate(self, batch: _Batch, operator: Operator) -> None:
         self._step(f"operator:{operator.key}")

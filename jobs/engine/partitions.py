@@ -26,6 +26,9 @@ SMALL = 1_000
 _SHARES = 16
 """Partitions of a state, about: few rows are kept much longer than they are needed."""
 
+_WIDEST = 2**58
+"""Microseconds: all event times that there may be lie in two partitions."""
+
 _MOST_CELLS = 64
 """Ranges of time that are told apart in one batch."""
 
@@ -58,9 +61,9 @@ class Widths:
         """The least width for an operator's rows: a share of the time for which they are kept."""
         streams = [n.stream.name for n in walk(node) if isinstance(n, Source)]
         if given := [self.given[name] for name in streams if name in self.given]:
-            return max(given)
+            return min(max(given), _WIDEST)
         span = node.grouping.size if isinstance(node, GroupBy) else 0
-        return max(1, (retention + span) // _SHARES)
+        return min(max(1, (retention + span) // _SHARES), _WIDEST)
 
 
 # --- writing -------------------------------------------------------------------------------------

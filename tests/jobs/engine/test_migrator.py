@@ -121,6 +121,14 @@ def test_what_is_purged_is_not_filled(migrator):
     assert len(migrator.done) <= 2
 
 
+def test_files_that_are_overdue_already_are_in_no_slice(migrator):
+    """A state that was filled a moment ago may have some."""
+    migrator.states.cutoff = lambda _: BUCKET
+    spans = list(migrator.slices._spans("b"))
+    assert [span.end for span in spans] == [BUCKET * (at + 1) for at in range(1, WHOLE)]
+    assert all(span.share(0, BUCKET * WHOLE) == ROWS for span in spans)
+
+
 def test_without_a_usual_batch_the_shortest_counts():
     migrator = started()
     migrator.slices.price = 0.09

@@ -128,6 +128,15 @@ def test_the_job_may_say_the_width():
     assert found == {"a": 60, "b": 70, "c": 100, "ab": 70}
 
 
+def test_a_width_beyond_all_times_is_as_good_as_any():
+    plan = build(joined("ab", [("a", "b")]), parse("(a b)"))
+    part = next(node for node in walk(plan.root) if isinstance(node, Join)).parts[0]
+    given = 86_400 * MICROSECONDS * 999_999_999
+    for widths, kept in ((Widths({"a": given, "b": given}), 10), (Widths(), 16 * given)):
+        by = Partitioning(widths.of(part, kept), cutoff=-FAR, step=FAR)
+        assert len(files_of([-FAR + 1, 0, FAR], by)) <= MOST_FILES
+
+
 def test_panes_are_kept_for_their_window_too():
     grouping = counts("a.k")
     plan = build(joined("ab", [("a", "b")], grouping=grouping), parse("(a b)"))
