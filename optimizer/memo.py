@@ -362,6 +362,12 @@ class Memo:
         """How much of the CPU and of the memory in the budget a plan takes."""
         return total.cpu / self.budget.cpu, total.memory(self.budget) / self.budget.memory
 
+    def takes(self, streams: int, most: int) -> bool:
+        """Whether a search of up to so many streams can begin; if not, that is why it stopped."""
+        if streams > most:
+            self.stopped = f"{streams} streams are too many, it takes up to {most}"
+        return streams <= most
+
     def out_of_time(self) -> bool:
         """Whether a search must come to its end now; it is then not complete."""
         if not self.stopped and self._expired():

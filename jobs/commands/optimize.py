@@ -1,6 +1,5 @@
 """`midstream optimize`: search for a plan that stays within the budget."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 
 from jobs import show
 from jobs.commands.explain import draw
+from jobs.commands.pictures import check_pictures, picture, say_where
 from jobs.errors import InputError, RefusedError
 from jobs.objectives import FORMS
 from jobs.objectives import objective as wanted
@@ -18,6 +18,8 @@ from jobs.words import found as found_text
 from jobs.words import unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jobs.commands.comparison import Run
     from jobs.commands.task import Task
     from optimizer.memo import Offer
@@ -51,7 +53,7 @@ def optimize(  # noqa: PLR0913  # options, each by its name
     """Search for a plan within the budget; exit code 3 where none is found."""
     task = _wanting(_task(workload, job, query), objective)
     names = chosen(strategy, task)
-    _check_svg(svg, names)
+    check_pictures(svg, len(names))
     runs = [timed(name, task, limit) for name in names]
     if svg is not None:
         _draw(runs, svg, task)
@@ -62,8 +64,7 @@ def optimize(  # noqa: PLR0913  # options, each by its name
         from jobs.commands.comparison import report
 
         report(runs, task)
-        if svg is not None:
-            show.note(f"The picture is in {svg}" if svg.suffix else f"The pictures are in {svg}")
+        say_where(svg)
     return 0 if any(run.found.qualified for run in runs) else 3
 
 
@@ -156,13 +157,7 @@ def _point(offer: "Offer") -> dict[str, Any]:
     }
 
 
-def _check_svg(path: Path | None, names: Sequence[str]) -> None:
-    if path is not None and path.suffix and len(names) > 1:
-        message = f"all strategies make several pictures: {path} must be a directory"
-        raise InputError(message, "--svg")
-
-
 def _draw(runs: "Sequence[Run]", path: Path, task: "Task") -> None:
     for run in runs:
-        one = path if path.suffix else path / f"{run.found.strategy}.svg"
+        one = picture(path, run.found.strategy)
         draw(run.found.chosen, one, title=f"{task.name}: {run.found.strategy}", budget=task.budget)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobs import show
+from jobs.commands.pictures import check_pictures, say_where
 from jobs.errors import InputError, RefusedError
 from jobs.words import unknown
 
@@ -66,7 +67,8 @@ def place(  # noqa: PLR0913  # options, each by its name
     from optimizer.placement import Options
 
     names = _chosen(strategy)
-    _check(cores, svg, names)
+    _check(cores)
+    check_pictures(svg, len(names))
     found = subject(Asked(file, query, workload, plan, cores, feasibility=not no_feasibility))
     options = Options(found.objective, pruning=not no_pruning, cut=cut)
     runs = [run for name in names if (run := _timed(name, found, options, alone=len(names) == 1))]
@@ -77,8 +79,7 @@ def place(  # noqa: PLR0913  # options, each by its name
         show.as_json(listed if strategy == ALL else listed[0])
     else:
         report(runs, found)
-        if svg is not None:
-            show.note(f"The picture is in {svg}" if svg.suffix else f"The pictures are in {svg}")
+        say_where(svg)
     return 0 if any(run.placed.feasible for run in runs) else 3
 
 
@@ -92,12 +93,9 @@ def _chosen(strategy: str) -> list[str]:
     return [strategy]
 
 
-def _check(cores: float | None, svg: Path | None, names: list[str]) -> None:
+def _check(cores: float | None) -> None:
     if cores is not None and not 0 < cores <= inf:
         raise InputError(f"found {cores:g}; allowed: a number above 0", "--cores")
-    if svg is not None and svg.suffix and len(names) > 1:
-        message = f"all strategies make several pictures: {svg} must be a directory"
-        raise InputError(message, "--svg")
 
 
 def _timed(name: str, subject: "Subject", options: "Options", *, alone: bool) -> "Run | None":

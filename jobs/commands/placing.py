@@ -9,6 +9,7 @@ from rich.text import Text
 
 from jobs import show
 from jobs.commands.explain import write
+from jobs.commands.pictures import picture
 from optimizer.cost.fragments import DB, SPARK, Part
 from optimizer.explain import compact, cpu_number, per_second
 from optimizer.placement import Placed
@@ -209,5 +210,5 @@ def draw(runs: Sequence[Run], path: Path, subject: "Subject") -> None:
     from optimizer.picture.placement import as_svg
 
     for run in runs:
-        one = path if path.suffix else path / f"{run.placed.strategy}.svg"
+        one = picture(path, run.placed.strategy)
         write(one, as_svg(run.placed, f"{subject.name}: {run.placed.strategy}"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import show
+from jobs.commands.pictures import check_pictures, picture, say_where
 from jobs.errors import InputError
 from jobs.words import unknown
 
@@ -201,16 +202,13 @@ def _tell(
         show.as_json(told if several else told[0])
         return
     report(told)
-    if svg is not None:
-        show.note(f"The picture is in {svg}" if svg.suffix else f"The pictures are in {svg}")
+    say_where(svg)
 
 
 def _draw(found: "list[tuple[Session, dict[str, Any]]]", svg: Path) -> None:
     from jobs.commands.explain import write
     from jobs.network.picture import as_svg
 
-    if svg.suffix and len(found) > 1:
-        message = f"all strategies make several pictures: {svg} must be a directory"
-        raise InputError(message, "--svg")
+    check_pictures(svg, len(found))
     for session, _ in found:
-        write(svg if svg.suffix else svg / f"{session.strategy}.svg", as_svg(session))
+        write(picture(svg, session.strategy), as_svg(session))

@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 
 def cardinality(memo: "Memo") -> None:
     """Propose the plan of the least work, selects by rank."""
-    load, count = memo.judge.load, len(memo.judge.load.streams)
+    load = memo.judge.load
     if not load.finite:
         endless = next(name for name, feed in load.streams.items() if feed.tuples == np.inf)
         memo.stopped = f"stream {endless} has no end, and no cardinality"
-    elif count > MOST:
-        memo.stopped = f"{count} streams are too many, it takes up to {MOST}"
-    else:
+    elif memo.takes(len(load.streams), MOST):
         plan, work, examined = cheapest(Sets(load, Servers.ONE), memo.judge)
         memo.examined += examined
         memo.propose(plan, work)

@@ -39,9 +39,8 @@ def exact(memo: "Memo", starts: Sequence[Start]) -> None:
     """Propose the best of all plans; what the starts find is what it must beat."""
     for start in starts:
         start(memo)
-    judge, count = memo.judge, len(memo.judge.load.streams)
-    if count > MOST:
-        memo.stopped = f"{count} streams are too many, it takes up to {MOST}"
+    judge = memo.judge
+    memo.takes(len(judge.load.streams), MOST)
     if memo.stopped or memo.rated is None or not memo.rated.value:
         return
     search = _Trees(memo, judge, judge.objective.by or memo.rated.value)

@@ -22,8 +22,7 @@ ROUNDS = 3
 def rate_max(memo: "Memo") -> None:
     """Propose the plan of the largest estimate, for the time that the objective names."""
     judge = memo.judge
-    if len(judge.load.streams) > MOST:
-        memo.stopped = f"{len(judge.load.streams)} streams are too many, it takes up to {MOST}"
+    if not memo.takes(len(judge.load.streams), MOST):
         return
     sets, objective = Sets(judge.load, judge.servers), judge.objective
     horizon = objective.by or judge.soonest(objective.first or 0.0)

@@ -26,8 +26,7 @@ ROUNDS = 2
 def time_min(memo: "Memo") -> None:
     """Propose the plan whose slowest join is done first, for the results that are wanted."""
     judge = memo.judge
-    if len(judge.load.streams) > MOST:
-        memo.stopped = f"{len(judge.load.streams)} streams are too many, it takes up to {MOST}"
+    if not memo.takes(len(judge.load.streams), MOST):
         return
     sets, objective = Sets(judge.load, judge.servers), judge.objective
     results = objective.first or judge.arrived(objective.by or 0.0)

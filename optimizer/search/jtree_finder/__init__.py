@@ -33,8 +33,7 @@ def jtree_finder(memo: Memo, starts: Sequence[Start]) -> None:
     for start in starts:
         start(memo)
     n = len(memo.query.aliases)
-    if n > MOST:
-        memo.stopped = f"{n} streams are too many, it takes up to {MOST}"
+    memo.takes(n, MOST)
     if n == 1 or memo.hopeless or memo.out_of_time():
         return
     plans = list(_front_of_all(memo))
