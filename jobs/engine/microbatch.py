@@ -79,8 +79,8 @@ class _Batch:
     """Commits that go on beside the statements, and those that begin in the end."""
     useless: dict[str, list[File]] = field(default_factory=dict)
     """What has been written of a table that is overdue with this batch."""
-    changed: set[str] = field(default_factory=set)
-    """The tables that have another version since, or that an interrupted run may have changed."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """Of the tables that have another one since, or that an interrupted run may have changed."""
     rows: dict[str, int] = field(default_factory=dict)
     """What each table gets of this batch, also where an interrupted run of it wrote that."""
     took: dict[str, float] = field(default_factory=dict)
@@ -385,11 +385,11 @@ class Engine:
         batch.useless[write.table] = [f for f in made if f.path and write.overdue(f)]
         if files or gone:
             self._step(f"commit:{write.table}")
-            self.store.commit(write.table, files, batch.number, gone=gone)
+            version = self.store.commit(write.table, files, batch.number, gone=gone)
             self.states.replaced(batch.number, write.table, gone)
-            batch.changed.add(write.table)
+            batch.versions[write.table] = version
         elif write.files is None:
-            batch.changed.add(write.table)
+            batch.versions[write.table] = self.store.version(write.table)
         batch.written[write.table] = files
         batch.rows[write.table] = (
             sum(file.rows for file in made) if write.files else self.executor.count(write.relation)
@@ -428,10 +428,8 @@ class Engine:
         rows = {table_of(key): work.state_rows for key, work in operators.items()}
         known = {t: n for t, n in self.progress.tables.items() if t in self._tables}
         return known | {
-            table: Noted(
-                batch.number, self.store.version(table), self.store.outside(table), rows.get(table)
-            )
-            for table in sorted(batch.changed)
+            table: Noted(batch.number, version, self.store.outside(table), rows.get(table))
+            for table, version in sorted(batch.versions.items())
         }
 
     def _migration(self, batch: _Batch, wrong: str) -> dict[str, Any] | None:

@@ -8,6 +8,8 @@ is chosen from its rows.  Files that are there stay as they are, and are merged 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations
 from math import log
 
 import numpy as np
@@ -106,7 +108,7 @@ def parted(rows: pa.Table, by: Partitioning) -> Iterator[tuple[int, pa.Table]]:
     if rows.num_rows == 0:
         return
     ends, counts, cell_of = _cells(untils, by)
-    last = _last_cells(_gone(ends, by), counts)
+    last = _last_cells(_gone(ends, by), counts, enough=by.width / 4)
     for first, cell in zip([0, *(end + 1 for end in last)], last, strict=False):
         mine = (cell_of >= first) & (cell_of <= cell)
         yield int(ends[cell]), rows if mine.all() else rows.filter(pa.array(mine))
@@ -143,20 +145,34 @@ def _gone(ends: Untils, by: Partitioning) -> NDArray[np.float64]:
     return np.ceil((since + by.width // 4) / by.step) * by.step + since / _MOST_CELLS
 
 
-def _last_cells(gone: NDArray[np.float64], counts: NDArray[np.int64]) -> list[int]:
-    """The last cell of each file: so that rows outlive their own cell by as little as can be."""
+def _last_cells(gone: NDArray[np.float64], counts: NDArray[np.int64], enough: float) -> list[int]:
+    """The last cell of each file: so that rows outlive their own cell by as little as can be.
+
+    A file has its price: there is none more once rows outlive it by no more than `enough`, on
+    average.
+    """
     cells = len(gone)
-    if cells <= MOST_FILES:
-        return list(range(cells))
     end = gone - gone[0]
     rows = np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
     time = np.concatenate([[0], np.cumsum(counts * end)])
     # kept[i, j]: for how long rows of the cells from i to j are kept as those of j are
     kept = end[None, :] * (rows[None, 1:] - rows[:-1, None]) - (time[None, 1:] - time[:-1, None])
-    first, second = np.triu_indices(cells - 1, k=1)
-    total = kept[0, first] + kept[first + 1, second] + kept[second + 1, cells - 1]
-    best = int(np.argmin(total))
-    return [int(first[best]), int(second[best]), cells - 1]
+    last: list[int] = []
+    for files in range(1, min(MOST_FILES, cells) + 1):
+        cuts = _cuts(cells, files)
+        total = kept[cuts[:, :-1] + 1, cuts[:, 1:]].sum(axis=1)
+        best = int(np.argmin(total))
+        last = cuts[best, 1:].tolist()
+        if total[best] <= enough * rows[-1]:
+            break
+    return last
+
+
+@lru_cache(maxsize=MOST_FILES * _MOST_CELLS)
+def _cuts(cells: int, files: int) -> NDArray[np.intp]:
+    """All ways to divide cells among files: the last cell of each, behind one that there is not."""
+    inner = list(combinations(range(cells - 1), files - 1))
+    return np.array([(-1, *cuts, cells - 1) for cuts in inner], np.intp)
 
 
 # --- merging -------------------------------------------------------------------------------------

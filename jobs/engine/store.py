@@ -103,8 +103,8 @@ class Store(Protocol):
         batch: int,
         writer: str = "",
         gone: Sequence[File] = (),
-    ) -> None:
-        """Make the files part of the table and drop others, all at once.
+    ) -> int:
+        """Make the files part of the table and drop others, all at once; the version it has then.
 
         Nothing happens if it has that batch; who else writes to it counts its own parts.
         """
@@ -256,13 +256,14 @@ class DeltaStore:
         batch: int,
         writer: str = "",
         gone: Sequence[File] = (),
-    ) -> None:
+    ) -> int:
         delta, part = self.table(table), (writer or self.writer, batch)
         known = delta.transaction_version(part[0])
         if known is None or known < batch:
             self._sync_files(table, files)
             _commit(delta, [_add(f) for f in files], [_remove(f) for f in gone], part)
             self._noted(table, delta.version())
+        return delta.version()
 
     def discard(self, table: str, files: Sequence[File]) -> None:
         for file in files:
@@ -478,12 +479,12 @@ class MemoryStore:
         batch: int,
         writer: str = "",
         gone: Sequence[File] = (),
-    ) -> None:
-        if self.last_batch(table, writer) >= batch:
-            return
-        kept = self._tables[table]
-        kept.commit([*(file for file in kept.files if file not in gone), *files])
-        kept.batches[writer or self.writer] = batch
+    ) -> int:
+        if self.last_batch(table, writer) < batch:
+            kept = self._tables[table]
+            kept.commit([*(file for file in kept.files if file not in gone), *files])
+            kept.batches[writer or self.writer] = batch
+        return self.version(table)
 
     def discard(self, table: str, files: Sequence[File]) -> None:  # noqa: ARG002
         for file in files:

@@ -97,15 +97,16 @@ class FaultyStore(MemoryStore):
         batch: int,
         writer: str = "",
         gone: Sequence[File] = (),
-    ) -> None:
+    ) -> int:
         self.event(f"written to {table}, before the commit")
         self._remember(table)
-        super().commit(table, files, batch, writer, gone)
+        version = super().commit(table, files, batch, writer, gone)
         if table == PROGRESS:
             self.filled.append(set())
         elif writer:
             self.filled[-1].update((table, file.until) for file in files)
         self.event(f"committed to {table}, unbeknown to the engine")
+        return version
 
     def sync(self) -> None:
         self.event("before a sync")

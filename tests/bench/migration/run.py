@@ -116,10 +116,10 @@ class _Store(DeltaStore):
         batch: int,
         writer: str = "",
         gone: Sequence[File] = (),
-    ) -> None:
+    ) -> int:
         if writer.startswith("midstream-fill"):
             self.rebuilt += sum(file.rows for file in files)
-        super().commit(table, files, batch, writer, gone)
+        return super().commit(table, files, batch, writer, gone)
 
 
 class _Marks:

@@ -75,4 +75,4 @@ class Interrupted(DeltaStore):
             self.left -= 1
             if self.left == 0:
                 raise InterruptedError
-        super().commit(table, files, batch, writer, gone)
+        return super().commit(table, files, batch, writer, gone)

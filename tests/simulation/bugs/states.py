@@ -259,8 +259,8 @@ def all_writers_are_one(patch: pytest.MonkeyPatch) -> None:
 
     def committed(
         self: MemoryStore, table: str, files: Any, batch: int, writer: str = "", gone: Any = ()
-    ) -> None:
-        commit(self, table, files, batch, writer or WRITER, gone)
+    ) -> int:
+        return commit(self, table, files, batch, writer or WRITER, gone)
 
     patch.setattr(MemoryStore, "last_batch", last_batch)
     patch.setattr(MemoryStore, "commit", committed)
