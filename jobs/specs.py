@@ -5,7 +5,7 @@ docs/examples/airline.yaml shows every field that most jobs need.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -172,6 +172,8 @@ class _Stream(Model):
     ahead: Duration = timedelta(hours=1)
     """How far in the future an event time may lie before its tuple is rejected."""
     layout: Layout = Layout()
+    site: Text | None = None
+    """Where it comes in; by default where the job runs."""
     options: Options = Field(default={})
 
     @model_validator(mode="after")
@@ -277,6 +279,8 @@ class Sink(Model):
 
     format: Literal["delta"] = "delta"
     path: Location | None = None
+    site: Text | None = None
+    """Where results go; by default where the job runs."""
 
 
 class QuerySpec(Model):
@@ -315,6 +319,8 @@ class Reoptimize(Model):
     strategy: Text = "two-layer"
     objective: Annotated[Text, AfterValidator(_objective)] = COST
     drift: Annotated[Number, Field(ge=0)] = 0.2
+    usage: Annotated[Number, Field(ge=0)] = 0.2
+    """The same for what the job takes of its network."""
     windows: Count = 3
     cooldown: Duration = timedelta(minutes=10)
     horizon: PositiveDuration = timedelta(hours=1)
@@ -347,8 +353,8 @@ class Job(Model):
     engine: Literal["spark", "spark-duckdb", "duckdb"] = "spark-duckdb"
     storage: Location
     durable: Annotated[bool, Field(strict=True)] = True
-    layout: Layout = Layout()
     """Whether what a batch has written survives a power cut, as it survives any other crash."""
+    layout: Layout = Layout()
     trigger: PositiveDuration = timedelta(seconds=10)
     streams: Annotated[Mapping[StreamName, StreamSpec], Field(min_length=1)] = Field(
         description="the streams by name"
@@ -359,6 +365,10 @@ class Job(Model):
     budget: BudgetSpec = BudgetSpec()
     statistics: Statistics = Statistics()
     reoptimize: Reoptimize = Reoptimize()
+    network: Location | None = None
+    """The file of the sites and links that the job is planned over."""
+    site: Text | None = None
+    """Where the job runs."""
     _document: Document = PrivateAttr()
 
     @model_validator(mode="before")
@@ -367,6 +377,15 @@ class Job(Model):
         if isinstance(data, Mapping):
             return {"storage": f".midstream/{data.get('job')}"} | dict(data)
         return data
+
+    @model_validator(mode="after")
+    def _on_a_network(self) -> "Job":
+        if self.network is not None and self.site is None:
+            raise wrong({("site",): "missing; needed: the site of the network where the job runs"})
+        if self.network is None and (named := dict(self.sites)):
+            loc = next(iter(named))
+            raise wrong({loc: "is a site of no network: name its file under network"})
+        return self
 
     @model_validator(mode="after")
     def _own_sinks(self) -> "Job":
@@ -381,6 +400,11 @@ class Job(Model):
         self._document = context["document"]
 
     @property
+    def document(self) -> Document:
+        """What errors name."""
+        return self._document
+
+    @property
     def file(self) -> Path:
         """Where the job is written down."""
         return self._document.path
@@ -391,13 +415,23 @@ class Job(Model):
         return self.model_copy(update={"reoptimize": self.reoptimize.model_copy(update=wanted)})
 
     @property
+    def sites(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The sites that are named, each by its field."""
+        named: list[tuple[tuple[str, ...], str | None]] = [(("site",), self.site)]
+        named += [(("streams", name, "site"), one.site) for name, one in self.streams.items()]
+        named += [(("queries", n, "sink", "site"), q.sink.site) for n, q in self.queries.items()]
+        yield from ((loc, site) for loc, site in named if site is not None)
+
+    @property
     def definition(self) -> dict[str, Any]:
         """What decides about results, as it can be kept: the streams and the queries."""
         dumped = self.model_dump(
             mode="json", by_alias=True, include={"streams", "queries", "trigger"}
         )
         for stream in dumped["streams"].values():
-            del stream["layout"]
+            del stream["layout"], stream["site"]
+        for query in dumped["queries"].values():
+            del query["sink"]["site"]
         return dumped
 
     def defined(self, by: Mapping[str, Any]) -> "Job":

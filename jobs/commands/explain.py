@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jobs.pricing import Ground
     from jobs.specs import Job
     from optimizer.cost.dual import Priced
+    from optimizer.picture.svg import Drawing
     from optimizer.workload import Budget
 
 
@@ -42,13 +43,18 @@ def explain(
 
     found = _priced(file, query, plan, workload)
     priced, task = found.priced, found.task
+    network = _network(found, asked=plan is not None)
     if svg is not None:
-        draw(priced, svg, title=task.name, budget=task.budget)
+        draw(priced, svg, title=task.name, budget=task.budget, below=_panel(network))
     if json:
         by = found.ground.to_json() if found.ground else {"source": found.source}
-        show.as_json({"query": task.name, "priced_by": by} | _made(found) | as_json(priced))
+        show.as_json(
+            {"query": task.name, "priced_by": by} | _made(found) | network | as_json(priced)
+        )
         return
     show.tree(as_text(priced))
+    if network:
+        _show_network(network["network"])
     if made := _made(found):
         show.note(", ".join(f"{name}: {value}" for name, value in made.items()))
     if found.ground:
@@ -68,12 +74,48 @@ class _Found:
     task: "Task"
     priced: "Priced"
     ground: "Ground | None" = None
+    job: "Job | None" = None
     why: str = ""
     """Why there is nothing to price a job's plans by; empty where nobody looked."""
 
     @property
     def source(self) -> str:
         return "assumed" if self.priced.workload.assumed else "workload file"
+
+
+def _network(found: _Found, *, asked: bool) -> dict[str, Any]:
+    """What the plan takes of the job's network, if its file names one."""
+    if found.job is None or found.job.network is None:
+        return {}
+    from jobs.network.usage import usage
+
+    priced = found.priced
+    made = usage(found.job, found.task.name, priced.plan, priced.workload, asked=asked)
+    return {"network": made}
+
+
+def _panel(network: dict[str, Any]) -> "Drawing | None":
+    if not network:
+        return None
+    from jobs.network.usage import drawn
+    from optimizer.picture.sites import panel
+
+    return panel(drawn(network["network"]), network["network"]["measure"])
+
+
+def _show_network(found: dict[str, Any]) -> None:
+    from jobs.network.report import figure
+    from optimizer.explain import size
+
+    where = "as deployed" if found["deployed"] else "its operators at the job's own site"
+    show.out.print()
+    rows = [
+        (one["site"], size(one["bytes_in"]) + "/s", size(one["bytes_out"]) + "/s",
+         figure(one["usage"]))
+        for one in found["sites"]
+    ]  # fmt: skip
+    show.table(("site", "in", "out", "usage"), rows, right="in out usage")
+    show.note(f"Network: {figure(found['usage'])} bytes/s x {found['measure']}, {where}.")
 
 
 def _made(found: _Found) -> dict[str, str | float | None]:
@@ -93,17 +135,18 @@ def _priced(file: Path, query: str | None, plan: str | None, workload: Path | No
     from jobs.documents import read
     from jobs.proposals import Subject
 
-    why = ""
-    if workload is None and specs.is_job(read(file)) and has_run(job := specs.load(file)):
+    why, job = "", specs.load(file) if specs.is_job(read(file)) else None
+    if workload is None and job is not None and has_run(job):
         try:
             subject = Subject.of(job, query)
         except RefusedError as error:
             why = str(error)
         else:
             priced = subject.priced(subject.plan) if plan is None else subject.named(plan)
-            return _Found(subject.task, priced, subject.ground)
+            return _Found(subject.task, priced, subject.ground, job)
     task = from_file(file, query, workload)
-    return _Found(task, task.price(task.start if plan is None else task.plan(plan)), why=why)
+    priced = task.price(task.start if plan is None else task.plan(plan))
+    return _Found(task, priced, job=job, why=why)
 
 
 def has_run(job: "Job") -> bool:
@@ -111,11 +154,14 @@ def has_run(job: "Job") -> bool:
     return "://" not in job.storage and (Path(job.storage) / "control" / "progress").exists()
 
 
-def draw(priced: "Priced", path: Path, *, title: str, budget: "Budget | None" = None) -> None:
+def draw(
+    priced: "Priced", path: Path,
+    *, title: str, budget: "Budget | None" = None, below: "Drawing | None" = None,
+) -> None:  # fmt: skip
     """Write the picture of a plan."""
     from optimizer.picture import as_svg
 
-    write(path, as_svg(priced, title, budget))
+    write(path, as_svg(priced, title, budget, below))
 
 
 def write(path: Path, picture: str) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from jobs import show
 from jobs.commands.pictures import check_pictures, picture, say_where
+from jobs.commands.plan_job import plan_job
 from jobs.errors import InputError
 from jobs.words import unknown
 
@@ -24,7 +25,8 @@ DEFAULT = "top-down"
 
 def plan_network(  # noqa: PLR0913  # options, each by its name
     network: Annotated[
-        Path | None, typer.Argument(help="Sites and links.", show_default=False)
+        Path | None,
+        typer.Argument(help="Sites and links; or a job file that names them.", show_default=False),
     ] = None,
     queries: Annotated[
         Path | None,
@@ -32,8 +34,13 @@ def plan_network(  # noqa: PLR0913  # options, each by its name
     ] = None,
     *,
     strategy: Annotated[
-        str, typer.Option(help="One of `midstream strategies`, or all, side by side.")
-    ] = DEFAULT,
+        str | None,
+        typer.Option(
+            help=f"One of `midstream strategies`, or all, side by side. [default: {DEFAULT}; "
+            "of a job the best of all]",
+            show_default=False,
+        ),
+    ] = None,
     max_cs: Annotated[
         str, typer.Option(help="The most sites of a cluster, or auto.", metavar="N|auto")
     ] = AUTO,
@@ -41,6 +48,16 @@ def plan_network(  # noqa: PLR0913  # options, each by its name
     state: Annotated[
         Path | None, typer.Option(help="Keep deployments here, and go on from them.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Of a job: decide, but keep nothing.")
+    ] = False,
+    propose: Annotated[
+        bool,
+        typer.Option("--propose", help="Of a job: only if usage has drifted, and deploy nothing."),
+    ] = False,
+    reason: Annotated[
+        str, typer.Option(help="Of a job: why, for those who read it later.", metavar="TEXT")
+    ] = "",
     hierarchy: Annotated[bool, typer.Option("--hierarchy", help="Show the clusters.")] = False,
     svg: Annotated[Path | None, typer.Option(help="Draw what is deployed into this file.")] = None,
     generate: Annotated[
@@ -56,7 +73,15 @@ def plan_network(  # noqa: PLR0913  # options, each by its name
         return _generated(generate, sites, seed, json=json)
     if network is None:
         raise InputError("name a network and a file of queries, or --generate", "NETWORK")
-    names, size = _strategies(strategy), _size(max_cs)
+    size = _size(max_cs)
+    if queries is None and not hierarchy and _is_job(network):
+        _check_job(strategy, state)
+        return plan_job(network, strategy, size, seed, dry_run=dry_run, propose=propose,
+                        reason=reason, svg=svg, json=json)  # fmt: skip
+    if dry_run or propose or reason:
+        raise InputError("only of a job file: midstream plan-network JOB", _first(dry_run, propose))
+    names = _strategies(strategy or DEFAULT)
+    check_pictures(svg, len(names))
     if queries is None and not hierarchy:
         raise InputError("name a file of queries, or ask for --hierarchy", "QUERIES")
     if len(names) > 1 and state is not None:
@@ -67,8 +92,32 @@ def plan_network(  # noqa: PLR0913  # options, each by its name
     if hierarchy:
         return _told_clusters(task.place, json=json)
     found = [task.run(name, state) for name in names]
-    _tell(found, several=strategy == ALL, svg=svg, json=json)
+    _tell(found, several=len(names) > 1, svg=svg, json=json)
     return 0
+
+
+def _is_job(path: Path) -> bool:
+    from jobs import specs
+    from jobs.documents import read
+
+    return specs.is_job(read(path))
+
+
+def _check_job(strategy: str | None, state: Path | None) -> None:
+    """What means nothing, or something else, where a job is planned."""
+    if state is not None:
+        raise InputError("a job keeps its deployments under its own storage", "--state")
+    if strategy is not None:
+        from optimizer.network.placement import NETWORK_PLACEMENTS
+
+        if strategy not in NETWORK_PLACEMENTS:
+            problem = unknown("strategy", strategy, NETWORK_PLACEMENTS)
+            raise InputError(problem, "--strategy")
+
+
+def _first(dry_run: bool, propose: bool) -> str:  # noqa: FBT001
+    """The option that was given first."""
+    return "--dry-run" if dry_run else "--propose" if propose else "--reason"
 
 
 class _Task:
@@ -81,6 +130,7 @@ class _Task:
     def of(cls, network: Path, queries: Path, max_cs: int | None, seed: int) -> "_Task":
         from jobs.network.files import load
         from jobs.network.job_queries import Resolved
+        from jobs.network.session import Place
         from jobs.network.topology import warm
 
         sites, file, _, document = load(network, queries)
@@ -89,7 +139,7 @@ class _Task:
         with show.progress(f"{len(sites.sites):,} sites"):
             warm()
             begun = perf_counter()
-            place = _place(sites, max_cs, seed)
+            place = Place.of_file(sites, max_cs, seed)
             return cls(place, queries_of, perf_counter() - begun)
 
     def run(self, strategy: str, state: Path | None) -> "tuple[Session, dict[str, Any]]":
@@ -108,14 +158,6 @@ class _Task:
         if state is not None:
             kept.write(state, done)
         return done, session(done, self.setup, script.happened)
-
-
-def _place(file: "NetworkFile", max_cs: int | None, seed: int) -> "Place":
-    from jobs.network.session import Place
-
-    sites = {name: fields.site() for name, fields in file.sites.items()}
-    links = [link.link() for link in file.links]
-    return Place.of(sites, links, file.measure, max_cs=max_cs, seed=seed)
 
 
 def _check_places(network: "NetworkFile", file: "QueriesFile", document: "Document") -> None:
@@ -173,8 +215,9 @@ def _generated(kind: str, sites: int, seed: int, *, json: bool) -> int:
 def _clusters(network: Path, max_cs: int | None, seed: int, *, json: bool) -> int:
     from jobs.documents import check, read
     from jobs.network.files import NetworkFile
+    from jobs.network.session import Place
 
-    return _told_clusters(_place(check(NetworkFile, read(network)), max_cs, seed), json=json)
+    return _told_clusters(Place.of_file(check(NetworkFile, read(network)), max_cs, seed), json=json)
 
 
 def _told_clusters(place: "Place", *, json: bool) -> int:
@@ -209,6 +252,5 @@ def _draw(found: "list[tuple[Session, dict[str, Any]]]", svg: Path) -> None:
     from jobs.commands.explain import write
     from jobs.network.picture import as_svg
 
-    check_pictures(svg, len(found))
     for session, _ in found:
         write(picture(svg, session.strategy), as_svg(session))

@@ -55,55 +55,62 @@ class Resolved:
     def _from_job(self, loc: Loc, fields: QueryFields, file: str) -> Demand:
         from jobs import specs
 
-        job = specs.load(Path(file))
+        job, at = specs.load(Path(file)), (*loc, "query")
         assert fields.query is not None
         try:
             plan = job.plan(fields.query)
         except InputError as error:
-            raise refuse(self.document, (*loc, "query"), error.problems[0].error) from None
+            raise refuse(self.document, at, error.problems[0].error) from None
+        for _, stream in plan.query.inputs:
+            if stream.name not in self.file.streams:
+                problem = f"reads stream {stream.name}: say under streams at which site it comes in"
+                raise refuse(self.document, (*loc, "job"), problem)
+        self.check(at, plan)
+        return self.demand(at, fields.title, fields.sink, plan, _observed(job, fields.query, plan))
+
+    def check(self, at: Loc, plan: Plan) -> None:
+        """Refuse a query that a network cannot be planned for."""
+        names = [stream.name for _, stream in plan.query.inputs]
+        if len(set(names)) < len(names):
+            problem = "a stream joins itself there, and here it joins others only"
+            raise refuse(self.document, at, problem)
+
+    def demand(self, at: Loc, title: str, sink: str, plan: Plan, workload: Workload) -> Demand:
+        """What a job's query wants; its streams and its joins are noted."""
         query = plan.query
         names = {alias: stream.name for alias, stream in query.inputs}
-        if len(set(names.values())) < len(names):
-            problem = "a stream joins itself there, and here it joins others only"
-            raise refuse(self.document, (*loc, "query"), problem)
-        workload = _observed(job, fields.query, plan)
         for alias, name in names.items():
-            self._source((*loc, "job"), name, workload, alias)
-        self._connect(loc, query, names, workload)
-        return self._demand(loc, fields, plan, names, workload)
+            self._source(name, workload, alias)
+        self._connect(at, query, names, workload)
+        return self._demand(at, title, sink, plan, names, workload)
 
-    def _source(self, loc: Loc, name: str, workload: Workload, alias: str) -> None:
+    def _source(self, name: str, workload: Workload, alias: str) -> None:
         """What the file says of a stream counts, and what it leaves out the statistics say."""
-        if name not in self.file.streams:
-            problem = f"reads stream {name}: say under streams at which site it comes in"
-            raise refuse(self.document, loc, problem)
         seen, said = workload.streams[alias], self.file.streams[name]
         rate = seen.rate if said.rate is None else said.rate
         self.sources.setdefault(
             name, Source(rate, seen.width if said.width is None else said.width, said.site)
         )
 
-    def _connect(
-        self, loc: Loc, query: Query, names: Mapping[str, str], workload: Workload
-    ) -> None:
+    def _connect(self, at: Loc, query: Query, names: Mapping[str, str], workload: Workload) -> None:
         for edge, predicates in query.graph.edges.items():
             pair = frozenset(names[alias] for alias in edge)
             texts = frozenset(str(p.rename(names)) for p in predicates)
             if self._texts.setdefault(pair, texts) != texts:
                 one, other = sorted(pair)
                 problem = f"joins {one} and {other} by other predicates than a query above"
-                raise refuse(self.document, (*loc, "query"), problem)
+                raise refuse(self.document, at, problem)
             self.joins.setdefault(pair, workload.joins[edge])
 
-    def _demand(
-        self, loc: Loc, fields: QueryFields, plan: Plan, names: Mapping[str, str],
+    def _demand(  # a query, and all that is known of it
+        self, at: Loc, title: str, sink: str, plan: Plan, names: Mapping[str, str],
         workload: Workload,
     ) -> Demand:  # fmt: skip
         query, estimator = plan.query, Estimator(plan.query, workload)
         windows = estimator.volumes.windows
         if windows is None and len(names) > 1:
             problem = "bounds a stream's partners differently; a window for each stream is needed"
-            raise refuse(self.document, (*loc, "query"), problem)
+            raise refuse(self.document, at, problem)
         where = {
             names[alias]: tuple(
                 Predicate.of(str(p.rename(names)), workload.select(query, p))
@@ -113,7 +120,7 @@ class Resolved:
         }
         spans = dict(zip(names.values(), windows or (), strict=False))
         return Demand(
-            fields.title, tuple(names.values()), fields.sink, where, {},
+            title, tuple(names.values()), sink, where, {},
             {name: (seconds, 0.0) for name, seconds in spans.items()},
             {names[alias]: found for alias, found in _columns(plan, estimator).items()},
         )  # fmt: skip

@@ -6,6 +6,7 @@ from functools import cached_property
 from time import perf_counter
 
 from jobs.network import topology
+from jobs.network.files import NetworkFile
 from optimizer.network.deployment import Deployed, Key, Kind
 from optimizer.network.hierarchy import Builder, Hierarchy, Levels
 from optimizer.network.load import Demand, Load, Question
@@ -39,6 +40,13 @@ class Place:
         net = topology.network(sites, links, measure)
         choices = tuple(Levels(one, net) for one in topology.hierarchies(net, max_cs, seed))
         return cls(sites, links, measure, seed, net, choices)
+
+    @classmethod
+    def of_file(cls, file: NetworkFile, max_cs: int | None = None, seed: int = 0) -> "Place":
+        """What a network's file says."""
+        sites = {name: fields.site() for name, fields in file.sites.items()}
+        links = [link.link() for link in file.links]
+        return cls.of(sites, links, file.measure, max_cs=max_cs, seed=seed)
 
     @property
     def levels(self) -> Levels:

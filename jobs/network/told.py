@@ -6,8 +6,10 @@ from typing import Any
 from jobs.network.session import Session
 from optimizer.network.deployment import Deployed, Flow, Key, Kind, Node
 from optimizer.network.hierarchy import Hierarchy, Levels
-from optimizer.network.load import volume
+from optimizer.network.load import WindowLoad, volume
 from optimizer.network.planning import Planned
+from optimizer.network.states import State
+from optimizer.network.steps import Connect, Step
 from optimizer.network.streams import Content
 
 
@@ -128,4 +130,37 @@ def flow(done: Planned, one: Flow) -> dict[str, Any]:
         "path": done.task.network.path(one.start, one.end),
         "bytes_per_s": one.bytes,
         "usage": one.usage,
+    }
+
+
+def step(one: Step, deployed: Deployed, load: WindowLoad) -> dict[str, Any]:
+    """What is to be done to come from one deployment to the next."""
+    node, word = one.node, type(one).__name__.lower()
+    said = {
+        "do": word,
+        "kind": str(node.key.kind),
+        "query": node.owner,
+        "streams": sorted(node.content.streams),
+        "site": node.site,
+    }
+    if not isinstance(one, Connect):
+        return said
+    source = deployed.nodes[one.read.source]
+    return said | {
+        "reads": sorted(one.read.content.streams),
+        "from": source.site,
+        "where": where(one.read.content),
+        "bytes_per_s": volume(load, one.read.content),
+    }
+
+
+def state(one: State) -> dict[str, Any]:
+    """What a join keeps, and where that comes from."""
+    return {
+        "streams": sorted(one.content.streams),
+        "where": where(one.content),
+        "site": one.site,
+        "from": one.source or None,
+        "fate": str(one.fate),
+        "bytes": one.bytes,
     }

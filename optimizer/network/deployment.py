@@ -6,8 +6,9 @@ Every base stream, operator and sink is advertised: what it holds may be read by
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import count
 
-from optimizer.network.load import Demand, Load, kept, volume
+from optimizer.network.load import Demand, Load, kept, volume, wanted
 from optimizer.network.sites import Network
 from optimizer.network.streams import Content, Part, Predicate, filters
 
@@ -36,6 +37,10 @@ class Read:
 
     source: Key
     content: Content
+
+
+Joined = tuple[frozenset[str], tuple[frozenset[str], ...]]
+"""The streams that a join holds, and those of each of its inputs."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,8 @@ class Deployed:
         left, seen = list(sinks), set(sinks)
         while left:
             yield (key := left.pop())
-            fresh = {read.source for read in self.nodes[key].reads} - seen
+            reads = {read.source for read in self.nodes[key].reads}
+            fresh = {source for source in reads - seen if source.kind is not Kind.BASE}
             seen |= fresh
             left += fresh
 
@@ -167,11 +173,40 @@ class Deployed:
         """All that travels."""
         return self.flows_into(self.derived(), load, network)
 
+    def shared_flows(self, load: Load, network: Network) -> list[Flow]:
+        """All that travels, if what several read alike at a site comes there once."""
+        flows = self.flows(load, network)
+        return list({(one.read, one.start, one.end): one for one in flows}.values())
+
     def flows_into(self, nodes: Iterable[Node], load: Load, network: Network) -> Iterator[Flow]:
         """What these nodes read."""
         for node in nodes:
             for read in node.reads:
                 yield flow(self.nodes[read.source].site, node, read, load, network)
+
+
+def at_site(
+    deployed: Deployed, load: Load, demand: Demand, site: str, joins: Iterable[Joined]
+) -> Deployed:
+    """With a query whose operators all run at one site, each after what it reads.
+
+    What another query makes there already is read, as states of a job are shared.
+    """
+    content = wanted(load, demand)
+    made = {(n.content, n.site): k for k, n in deployed.nodes.items() if k.kind is Kind.OPERATOR}
+    keys = {frozenset((name,)): Key(Kind.BASE, name) for name in demand.streams}
+    nodes, fresh = list[Node](), count(deployed.fresh(demand.name))
+    for streams, inputs in joins:
+        part = content.of(streams)
+        if (part, site) in made:
+            keys[streams] = made[part, site]
+            continue
+        reads = tuple(Read(keys[below], content.of(below)) for below in inputs)
+        keys[streams] = Key(Kind.OPERATOR, demand.name, next(fresh))
+        nodes.append(Node(keys[streams], part, site, reads))
+    read = (Read(keys[content.streams], content),)
+    sink = Node(Key(Kind.SINK, demand.name, next(fresh)), content, demand.sink, read)
+    return deployed.with_query(demand, [*nodes, sink])
 
 
 def flow(start: str, node: Node, read: Read, load: Load, network: Network) -> Flow:

@@ -66,10 +66,20 @@ class WindowLoad:
 
     def rate(self, content: Content) -> float:
         """Tuples a second that newly combine, whichever of the k comes last."""
-        windows = [part.window[0] if part.window else self.window for part in content.parts]
+        return admitted(self._windows(content)) * self._matching(content)
+
+    def held(self, content: Content) -> float:
+        """Tuples that are alive at once: each stream's within its window."""
+        return prod(self._windows(content)) * self._matching(content)
+
+    def _windows(self, content: Content) -> list[float]:
+        return [part.window[0] if part.window else self.window for part in content.parts]
+
+    def _matching(self, content: Content) -> float:
+        """The product of rates and selectivities."""
         alone = [self.sources[p.stream].rate * passing(p) for p in content.parts]
         shares = [self.joins.get(frozenset(two), 1.0) for two in combinations(content.streams, 2)]
-        return admitted(windows) * prod(alone) * prod(shares)
+        return prod(alone) * prod(shares)
 
     def connected(self, one: str, other: str) -> bool:
         """Whether a predicate joins the two."""

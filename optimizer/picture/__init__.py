@@ -24,14 +24,24 @@ from optimizer.picture.tree import draw
 from optimizer.workload import Budget
 
 
-def as_svg(priced: Priced, title: str = "", budget: Budget | None = None) -> str:
+def as_svg(
+    priced: Priced, title: str = "", budget: Budget | None = None, below: Drawing | None = None
+) -> str:
     """The plan as a picture; with a budget, how much of it the plan uses."""
     tree = draw(priced, lambda _: DRUM)
+    if below is not None:
+        tree = _stacked(tree, below)
     meters = _meters(priced, budget or Budget())
     about = f"{priced.workload.method.value} cost model"
     if priced.workload.assumed:
         about += ", workload assumed"
     return page(title or "Plan", str(priced.plan), tree, meters, about)
+
+
+def _stacked(tree: Drawing, below: Drawing) -> Drawing:
+    width, top = max(tree.width, below.width), tree.height + 2 * GAP
+    parts = tree.at((width - tree.width) / 2, 0), below.at((width - below.width) / 2, top)
+    return Drawing(parts, width, top + below.height)
 
 
 def diff(old: Priced, new: Priced, title: str = "") -> str:

@@ -331,3 +331,11 @@ def test_the_picture_shows_sites_flows_and_what_stands_where(files: Files):
     ET.fromstring(drawn)
     for text in ("n3 → n2: ", "stream A", "operator of q1", "sink of q2"):
         assert text in drawn
+
+
+def test_one_file_for_several_pictures_is_refused_before_anything_is_read(
+    capsys: pytest.CaptureFixture[str],
+):
+    words = ["plan-network", "none.yaml", "neither.yaml", "--strategy", "all", "--svg", "x.svg"]
+    assert run([*words, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["where"] == "--svg"
