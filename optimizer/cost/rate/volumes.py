@@ -97,7 +97,7 @@ def _between(horizons: Sequence[Floats], ahead: Sequence[Sequence[float]]) -> Fl
     count = horizons[0].size
     if count <= SAMPLED:
         return _sampled(horizons, ahead)
-    at = np.unique(np.linspace(0, count - 1, SAMPLED).round().astype(int))
+    at = np.linspace(0, count - 1, SAMPLED).round().astype(int)
     some = _sampled([horizon[at] for horizon in horizons], ahead)
     return np.asarray(np.interp(np.arange(count), at, some))
 
