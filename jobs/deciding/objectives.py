@@ -1,7 +1,8 @@
-"""An objective of output rates in words: what a plan gains, and which stream has changed."""
+"""An objective of output rates in words: what a plan gains, and what has changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from math import log
 
 from optimizer.cost.dual import Priced
 from optimizer.cost.throughput import Throughput
@@ -11,7 +12,7 @@ LITTLE = 0.005
 """A share of the results that is not worth a word."""
 
 CHANGED = 1.5
-"""By how much a stream must have become faster or slower to be what changed."""
+"""By how much a rate or a selectivity must have grown or shrunk to be what changed."""
 
 
 def ahead(throughput: Throughput, running: Priced, chosen: Priced) -> str:
@@ -26,18 +27,32 @@ def ahead(throughput: Throughput, running: Priced, chosen: Priced) -> str:
     return f"{chosen.plan} has the {objective} {sooner:.0%} sooner"
 
 
-def faster(windows: Sequence[tuple[int, Workload]]) -> str:
-    """`since 09:12 baggage is 3 times as fast`: the stream that has changed most, if one has."""
+def changed(windows: Sequence[tuple[int, Workload]]) -> str:
+    """`since 09:12 baggage is 3 times as fast`: what has changed most, if anything has by much."""
     if len(windows) < 2:
         return ""
-    last = windows[-1][1].streams
-    first = windows[0][1].streams
-    ratios = {n: last[n].rate / first[n].rate for n in last if n in first and first[n].rate}
-    name = max(ratios, key=lambda n: max(ratios[n], 1 / ratios[n] if ratios[n] else 0), default="")
-    if not name or 1 / CHANGED < ratios[name] < CHANGED:
+    courses = [(text, values) for text, values in _courses([load for _, load in windows])
+               if min(values[0], values[-1]) > 0]  # fmt: skip
+    text, values = max(courses, key=lambda one: abs(log(_ratio(one[1]))), default=("", [1.0]))
+    if 1 / CHANGED < _ratio(values) < CHANGED:
         return ""
-    middle = (first[name].rate * last[name].rate) ** 0.5
-    up = ratios[name] > 1
-    since = next(at for at, load in windows if (load.streams[name].rate > middle) == up)
+    middle, up = (values[0] * values[-1]) ** 0.5, _ratio(values) > 1
+    since = next(at for (at, _), one in zip(windows, values, strict=True) if (one > middle) == up)
     clock = datetime.fromtimestamp(since / 1e6, UTC).strftime("%H:%M")
-    return f"since {clock} {name} is {ratios[name]:.2g} times as fast"
+    times = _ratio(values)
+    return f"since {clock} {text.format(f'{times:,.0f}' if times >= 10 else f'{times:.2g}')}"
+
+
+def _courses(loads: Sequence[Workload]) -> Iterator[tuple[str, list[float]]]:
+    """The figures of streams and joins by window, and what to say where one has changed."""
+    for name in loads[-1].streams:
+        if all(name in load.streams for load in loads):
+            yield f"{name} is {{}} times as fast", [load.streams[name].rate for load in loads]
+    for edge in loads[-1].joins:
+        if all(edge in load.joins for load in loads):
+            both = " and ".join(sorted(edge))
+            yield f"{both} match {{}} times as often", [load.joins[edge] for load in loads]
+
+
+def _ratio(values: Sequence[float]) -> float:
+    return values[-1] / values[0]

@@ -15,7 +15,7 @@ from jobs import workloads
 from jobs.commands.task import Task, from_job
 from jobs.deciding.decisions import Approval, Decision, DecisionLog
 from jobs.deciding.library import Entry, PlanLibrary, signature
-from jobs.deciding.objectives import faster
+from jobs.deciding.objectives import changed
 from jobs.deciding.observations import Seen, see
 from jobs.deciding.weighing import Weighed, weigh
 from jobs.engine.layout import local
@@ -274,8 +274,8 @@ def _told(basis: Basis, verdict: Verdict) -> Iterator[str]:
     """What the objective gains, and what has changed."""
     weighed = basis.weighed
     if weighed is not None and verdict.outcome == Outcome.MIGRATE and weighed.ahead:
-        changed = faster([(one.window.start, one.load) for one in basis.seen.glimpses])
-        yield f"{changed}: {weighed.ahead}" if changed else weighed.ahead
+        why = changed([(one.window.start, one.load) for one in basis.seen.glimpses])
+        yield f"{why}: {weighed.ahead}" if why else weighed.ahead
 
 
 def _key(desk: Desk, query: str, basis: Basis) -> str:

@@ -84,7 +84,8 @@ class Weighed:
         """The plan to take, for the verdict; the migration takes so many CPU-seconds."""
         budget, old, new = self.budget, self.running.total, self.taken.total
         plan, running = str(self.taken.priced.plan), str(self.running.plan)
-        limits = replace(budget, cpu=inf) if self.ahead else budget  # more of what is too much
+        by_results = self.throughput is not None  # what is too much CPU shows in them
+        limits = replace(budget, cpu=inf) if by_results else budget
         least = max(self.near * budget.memory, LIGHTER * old.memory(budget))
         return Choice(
             plan if self.same or plan != running else f"{plan} with other probe orders",
@@ -92,11 +93,11 @@ class Weighed:
             new.cpu,
             old.cpu,
             qualified=new.within(limits),
-            feasible=bool(self.ahead) or Objective().feasible(self.taken.needs),
+            feasible=by_results or Objective().feasible(self.taken.needs),
             lighter=new.memory(budget) < min(old.memory(budget), least),
             same=self.same,
             work=work,
-            why=_short_of(budget, self.taken),
+            why=_short_of(limits, self.taken),
         )
 
 
@@ -178,12 +179,15 @@ def _observation(
     running, chosen = (price(plan, estimator) for plan in plans)
     memo = task.memo()
     cpu, memory = memo.shares(running.total)
+    heaviest = busiest(running)
+    if memo.throughput is not None:  # more CPU than there is costs results: drift says how many
+        cpu = heaviest = 0.0
     batches, states = glimpse.batches, glimpse.states
     return Observation(
         memo.effort(running.total),
         best,
         memo.effort(chosen.total),
-        busiest(running),
+        heaviest,
         cpu,
         memory,
         _kept(task, running, glimpse),

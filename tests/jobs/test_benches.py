@@ -8,6 +8,8 @@ from tests.bench.chain import Chain
 from tests.bench.migration.change import scenario
 from tests.bench.native_join import _quarters
 from tests.bench.orders import Load
+from tests.bench.rate.measured import measured
+from tests.bench.rate.tables import TABLES
 
 
 def test_every_tree_without_a_cross_product_is_priced():
@@ -59,6 +61,29 @@ def test_output_rates_are_compared(capsys, tmp_path):
     assert [round(one["results_per_second"], 3) for one in found["figure-1"]["orders"]] == [0.5, 5]
     assert found["queries"]["strategies"]["rate-max"]["queries"] == 3
     assert found["contract"]["beyond_5_percent"] == 0
+
+
+def test_measured_plans_whose_rates_cross(capsys):
+    """After the change the order is the other way; three windows later who wants results follows.
+
+    By the cost model a core of 0.005 is less than the 0.007 and 0.022 that the plans need.
+    """
+    found = measured(Chain(3, 30, 1_000), 18, core=0.005)
+    assert found["same_results"]
+    cuts = {name: job["cut_overs"] for name, job in found["jobs"].items()}
+    assert cuts == {"first": [], "second": [], "cost": [], "results": [12]}
+    plans = {name: job["plan"] for name, job in found["jobs"].items()}
+    assert plans["results"] == plans["second"] != plans["first"] == plans["cost"]
+    (outcome,) = {one["outcome"] for one in found["decided"]["cost"]}
+    assert outcome == "blocked"
+    (moved,) = (one for one in found["decided"]["results"] if one["outcome"] == "migrate")
+    assert " match " in moved["reason"]
+    assert moved["reason"].endswith("more results by 60 s")
+    for job in found["jobs"].values():
+        assert job["curve"] == sorted(job["curve"])
+        assert job["curve"][-1] == [job["seconds"], job["results"]]
+    TABLES["measured"](found)
+    assert "results, after batch 11: migrate to " in capsys.readouterr().out
 
 
 def test_a_change_of_selectivities_is_answered():

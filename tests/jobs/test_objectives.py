@@ -9,7 +9,7 @@ import pytest
 from jobs import cli
 from jobs.commands.task import from_workload
 from jobs.deciding.candidates import RUNNING, known, pick
-from jobs.deciding.objectives import ahead, faster
+from jobs.deciding.objectives import ahead, changed
 from jobs.objectives import objective
 from optimizer.cost.dual import Cost
 from optimizer.cost.rate.objective import Objective
@@ -87,16 +87,19 @@ def test_an_infeasible_query_gets_the_plan_of_most_results(busy):
 
 
 def test_what_changed_is_said():
-    def load(rate: float) -> Workload:
-        return Workload({"baggage": StreamLoad(rate), "flights": StreamLoad(10)})
+    def load(rate: float, share: float = 0.1) -> Workload:
+        streams = {"baggage": StreamLoad(rate), "flights": StreamLoad(10)}
+        return Workload(streams, {frozenset(streams): share})
 
     minute = 60_000_000
     nine = (9 * 60 + 10) * minute
     windows = [(nine + i * minute, load(rate)) for i, rate in enumerate((10, 11, 30, 30))]
-    assert faster(windows) == "since 09:12 baggage is 3 times as fast"
-    assert faster([(nine, load(10)), (nine + minute, load(12))]) == ""
-    assert faster(windows[:1]) == ""
-    assert faster([(nine, load(0)), (nine + minute, load(12))]) == ""
+    assert changed(windows) == "since 09:12 baggage is 3 times as fast"
+    assert changed([(nine, load(10)), (nine + minute, load(12))]) == ""
+    rarer = [(nine, load(20)), (nine + minute, load(10, 0.02))]
+    assert changed(rarer) == "since 09:11 baggage and flights match 0.2 times as often"
+    assert changed(windows[:1]) == ""
+    assert changed([(nine, load(0)), (nine + minute, load(12))]) == ""
 
 
 def as_json(capsys, *arguments):

@@ -425,11 +425,11 @@ def test_plans_that_keep_up_have_the_same_results(make: Callable[..., Stage]):
 def test_a_plan_that_cannot_keep_up_is_left_for_the_one_of_most_results(
     make: Callable[..., Stage],
 ):
-    stage = make(reoptimize=BY)
+    stage = make(reoptimize=BY | {"drift": 0.05})
     see(stage, LATE, factor=200.0)
     found = decided(stage)
     figures = found.figures
-    assert (found.outcome, figures["drift"][0] > 0) == ("migrate", True)
+    assert (found.outcome, found.trigger) == ("migrate", "data-driven")
     assert figures["objective"] == "rate by 10 seconds"
     more = figures["chosen_results_by"] / figures["running_results_by"] - 1
     assert more > 0
@@ -443,6 +443,26 @@ def test_a_plan_that_cannot_keep_up_is_left_for_the_one_of_most_results(
     assert told.metrics["chosen_results_by"] == figures["chosen_results_by"]
     assert all(one.metrics["results_by"] > 0 for one in told.children)
     assert told.files["results.png"][:4] == b"\x89PNG"
+
+
+def test_a_few_more_results_are_no_reason(make: Callable[..., Stage]):
+    """No plan keeps up, which asks for nothing by itself: one has 10 % more, it takes 20."""
+    stage = make(reoptimize=BY, budget={"cpu": 1.0})
+    see(stage, LATE, factor=200.0)
+    found = decided(stage)
+    assert (found.outcome, found.reasons[0]) == (
+        "hold", "no trigger for 3 windows: drift 0.10, 0.10, 0.10, threshold 0.20",
+    )  # fmt: skip
+
+
+def test_an_infeasible_query_may_have_its_best_plan(make: Callable[..., Stage]):
+    """By the cost that is blocked: no plan is qualified."""
+    stage = make(reoptimize=BY, budget={"cpu": 1.0})
+    see(stage, EARLY, factor=200.0)
+    found = decided(stage)
+    assert (found.outcome, found.reasons) == ("hold", ("no plan better than ((a b) c)",))
+    (cost,) = stage.json(*THREE, "--dry-run", "--objective", "cost", code=3)
+    assert cost["outcome"] == "blocked"
 
 
 def test_another_objective_for_once(make: Callable[..., Stage]):

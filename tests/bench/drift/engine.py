@@ -21,10 +21,11 @@ from jobs.deciding.candidates import best
 from jobs.deciding.reoptimization import Asked, reoptimize
 from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.lease import lease
-from jobs.engine.microbatch import Engine
+from jobs.engine.microbatch import Engine, result_table
 from jobs.engine.migrator import mark
 from jobs.engine.progress import Progress
 from jobs.engine.requests import Request, ask, told
+from jobs.engine.store import DeltaStore
 from optimizer.drift import Policy
 from optimizer.plan import Plan, as_written, to_json
 from optimizer.workload import Budget
@@ -48,6 +49,8 @@ class Trip:
     """What a run came to."""
 
     cpu: list[float]
+    sink: list[int]
+    """Results that the sink held after each batch."""
     decided: list[dict[str, Any]]
     cut_overs: list[int]
     plan: str
@@ -80,30 +83,45 @@ def travel(
     chain: Chain, directory: Path, policy: str, orders: tuple[Values, Values], batches: int, at: int
 ) -> Trip:
     """Run all batches; the clock goes by their event time."""
-    job = specs.load(_job_file(chain, directory, policy, orders[0]))
-    storage, data = Path(job.storage), directory / "data"
+    job = specs.load(job_file(chain, directory, policy, ideal(chain, orders[0])))
+    asks = {at: ideal(chain, orders[1])} if policy == "clairvoyant" else {}
+    return run(chain, job, batches, decides=policy == "drift", asks=asks)
+
+
+def run(
+    chain: Chain, job: specs.Job, batches: int, *, decides: bool, asks: Mapping[int, Plan]
+) -> Trip:
+    """A job over the files of the streams; before some batches, a plan is asked for."""
+    storage, data = Path(job.storage), job.file.parent / "data"
     clock, store = [BEGAN], streaming.job_store(job)
     engine = Engine(
         streaming.engine_job(job), store, DuckExecutor(writers=2), lambda: clock[0], writers=2
     )
     _, read = open_engine("duckdb")
-    trip = Trip([], [], [], "", (0, 0))
+    trip = Trip([], [], [], [], "", (0, 0))
     with lease(storage):
         for number in range(batches):
             clock[0] = BEGAN + (number + 1) * chain.batch * 1_000_000
-            if policy == "clairvoyant" and number == at:
-                ask(store, _known(chain, orders[1], engine.plans["q"], clock[0]))
+            if number in asks:
+                ask(store, _known(asks[number], engine.plans["q"], clock[0]))
             inputs = {name: read(data / f"{name}-{number}.parquet") for name in chain.streams}
             began = process_time()
             done = engine.run(number, inputs)
             trip.cpu.append(process_time() - began)
-            if policy == "drift" and (number + 1) % PER_WINDOW == 0:
+            trip.sink.append(_held(store))
+            if decides and (number + 1) % PER_WINDOW == 0:
                 gather(chain, data, StatsStore.of(storage), number, done)
                 trip.decided.append(_decided(job, number, clock[0]))
     trip.cut_overs = [event.batch for event in told(store) if event.phase == "done"]
     trip.plan, trip.results = str(engine.plans["q"]), _checksum(store)
     engine.close()
     return trip
+
+
+def _held(store: DeltaStore) -> int:
+    """The rows in the sink."""
+    table = result_table("q")
+    return store.table(table).to_pyarrow_dataset().count_rows() if store.exists(table) else 0
 
 
 def ideal(chain: Chain, values: Values) -> Plan:
@@ -113,11 +131,10 @@ def ideal(chain: Chain, values: Values) -> Plan:
     return best(task, (), STRATEGY, Policy().near).priced.plan
 
 
-def _known(chain: Chain, values: Values, running: Plan, now: int) -> Request:
+def _known(plan: Plan, running: Plan, now: int) -> Request:
     """To be asked before the first batch that is different."""
-    plan = to_json(ideal(chain, values).root)
-    base, strategy = mark(running), "moving-state"
-    return Request("known", now, query="q", plan=plan, base=base, strategy=strategy)
+    root, base = to_json(plan.root), mark(running)
+    return Request("known", now, query="q", plan=root, base=base, strategy="moving-state")
 
 
 def _decided(job: specs.Job, batch: int, now: int) -> dict[str, Any]:
@@ -130,28 +147,29 @@ def _decided(job: specs.Job, batch: int, now: int) -> dict[str, Any]:
     }
 
 
-def _job_file(chain: Chain, directory: Path, policy: str, values: Values) -> Path:
+def job_file(chain: Chain, directory: Path, name: str, plan: Plan, **changes: Any) -> Path:
+    """A job that begins with that plan; its storage is called as its file is."""
     stream = {
         "source": "files", "path": "data", "format": "parquet", "event_time": "ts",
     }  # fmt: skip
     content = {
         "job": "drift",
         "engine": "duckdb",
-        "storage": policy,
+        "storage": name,
         "trigger": f"{chain.batch} seconds",
         "streams": {name: stream | {"schema": _schema(chain, name)} for name in chain.streams},
         "queries": {
             "q": {
                 "sql": chain.sql,
                 "window": f"{chain.window} seconds",
-                "plan": str(ideal(chain, values)),
+                "plan": str(plan),
             }
         },
         "statistics": {"window": f"{PER_WINDOW * chain.batch} seconds"},
         "reoptimize": {"cooldown": "2 minutes"},
     }
-    path = directory / f"{policy}.yaml"
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    path = directory / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(content | changes, sort_keys=False))
     return path
 
 

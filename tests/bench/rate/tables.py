@@ -1,6 +1,6 @@
 """The parts of the report as people read them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -102,6 +102,52 @@ def _contract(part: Part) -> None:
     )
 
 
+def _measured(part: Part) -> None:
+    show.plain(
+        f"selectivities are reversed before batch {part['changed_before']} of {part['batches']}; "
+        f"each job has {part['core']:.1%} of a core"
+    )
+    show.table(
+        ("job", "plan in the end", "cut-over", "before", "after", "end"),
+        [
+            (
+                name,
+                one["plan"],
+                f"before batch {one['cut_overs'][0]}" if one["cut_overs"] else "none",
+                f"{one['rate_before']:,.0f}",
+                f"{one['rate_after']:,.0f}",
+                f"{one['seconds']:,.0f} s",
+            )
+            for name, one in part["jobs"].items()
+        ],
+        right="before after end",
+    )
+    show.plain("before, after: results per second; end: when all of the input was handled")
+    names = list(part["jobs"])
+    show.table(
+        ("by", *names),
+        [
+            (f"{one['seconds']:,.0f} s", *(f"{one['results'][name]:,}" for name in names))
+            for one in part["results_by"]
+        ],
+        right=" ".join(["by", *names]),
+    )
+    same = "the same" if part["same_results"] else "NOT THE SAME"
+    show.plain(f"{part['jobs']['first']['results']:,} results in the end, {same} in all four")
+    for name, decisions in part["decided"].items():
+        _decisions(name, decisions)
+
+
+def _decisions(name: str, decisions: Sequence[Part]) -> None:
+    """Those that come to something else than the one before."""
+    before = ""
+    for one in decisions:
+        to = f" to {one['to']}" if one["to"] else ""
+        if one["outcome"] != before:
+            show.plain(f"{name}, after batch {one['batch']}: {one['outcome']}{to}: {one['reason']}")
+        before = one["outcome"]
+
+
 def _speed(part: Part) -> None:
     show.table(
         ("", "CPU ms", "slowest", "target"),
@@ -124,5 +170,6 @@ TABLES: Mapping[str, Callable[[Part], None]] = {
     "complex": _complex,
     "queries": _queries,
     "contract": _contract,
+    "measured": _measured,
     "speed": _speed,
 }
