@@ -31,6 +31,12 @@ SEARCHES = (
 MIGRATIONS = ("auto", "background", "moving-state", "parallel-track")
 """How to come to a plan."""
 
+NETWORKS = (
+    "exhaustive", "top-down", "bottom-up", "npc", "landmarks", "plan-then-deploy", "relaxation",
+    "in-network",
+)  # fmt: skip
+"""How to plan over a network."""
+
 LONGEST = 200
 """Characters of a name: Airflow has a limit."""
 
@@ -47,6 +53,8 @@ class Known:
     queries: tuple[str, ...]
     every: timedelta
     migration: str
+    network: bool = False
+    """Whether its file names one."""
 
 
 def jobs() -> dict[str, Known]:
@@ -81,7 +89,8 @@ def _known(path: Path) -> Known | None:
         return None
     policy = job.reoptimize
     queries = tuple(job.queries)
-    return Known(job.job, str(path), queries, job.statistics.every, policy.migration)
+    networked = job.network is not None
+    return Known(job.job, str(path), queries, job.statistics.every, policy.migration, networked)
 
 
 def _nameless(path: Path, taken: Container[str]) -> Known:

@@ -193,6 +193,8 @@ def _show(found: dict[str, Any]) -> None:
     for one in found["candidates"]:
         within = "" if one["qualified"] else ", outside the budget"
         tell("%-16s %s, %.3g CPU%s", one["strategy"], one["plan"], one["cpu"], within)
+    for reason in found.get("deployment", {}).get("reasons", ()):
+        tell("its network: %s", reason)
     if found["approval"] == "waits":
         tell("%s waits for a person: start this again with Approve %s", found["id"], found["id"])
     if found["request"]:

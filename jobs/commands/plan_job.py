@@ -41,7 +41,7 @@ def plan_job(  # noqa: PLR0913  # options, each by its name
         show.as_json(found.to_json())
     else:
         tell(found)
-        _next(file, found, dry_run=dry_run)
+        next_step(file, found, dry_run=dry_run)
     return RefusedError.code if found.outcome == "blocked" else 0
 
 
@@ -115,7 +115,8 @@ def _steps(one: "Deployment") -> list[Row]:
     return rows
 
 
-def _next(file: Path, one: "Deployment", *, dry_run: bool) -> None:
+def next_step(file: Path, one: "Deployment", *, dry_run: bool) -> None:
+    """What came of it, and what to do now."""
     if one.deployed:
         show.note(f"{one.id} is in force from now on.")
     elif one.outcome == "deploy" and dry_run:

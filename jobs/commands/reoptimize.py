@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from time import time_ns
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -14,6 +14,8 @@ from jobs.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from jobs.deciding.decisions import Decision
+    from jobs.deciding.reoptimization import Asked
+    from jobs.network.deployments import Deployment
     from jobs.specs import Job
 
 SHOWN = 20
@@ -74,11 +76,14 @@ def reoptimize(  # noqa: PLR0913  # options, each by its name
         made = [answer(job, approve or reject or "", asked, agrees=approve is not None)]
     else:
         made = [decide(job, name, asked) for name in (job.queries if query is None else [query])]
+    deployment = None if answers else _deployment(job, asked)
     if json:
-        show.as_json([one.to_json() for one in made])
+        more = {} if deployment is None else {"deployment": _summary(deployment)}
+        show.as_json([one.to_json() | more for one in made])
     else:
         for one in made:
             _show(file, one)
+        _show_deployment(file, deployment, dry_run=dry_run)
     return RefusedError.code if any(one.outcome == "blocked" for one in made) else 0
 
 
@@ -103,6 +108,39 @@ def _ask_why(*, json: bool) -> str:
     if not json and show.is_asked():
         return str(typer.prompt("Why?"))
     raise InputError("say why, for those who read it later", "--reason")
+
+
+# --- the network ---------------------------------------------------------------------------------
+
+
+def _deployment(job: "Job", asked: "Asked") -> "Deployment | None":
+    """What the job should do about its network, if its file names one; plans do not wait for it."""
+    if job.network is None:
+        return None
+    from jobs.network.deployments import Deployment
+    from jobs.network.placing import propose
+    from jobs.network.scene import Wish
+
+    try:
+        found, _ = propose(job, Wish(asked.now, asked.by, asked.why), keep=not asked.dry_run)
+    except (InputError, RefusedError) as error:
+        return Deployment("", asked.now, job.job, "blocked", (str(error),))
+    return found
+
+
+def _summary(found: "Deployment") -> dict[str, Any]:
+    """All that a decision says of it; the steps are in `network/log` under the job's storage."""
+    names = ("id", "outcome", "reasons", "strategy", "figures", "deployed")
+    return {name: getattr(found, name) for name in names}
+
+
+def _show_deployment(file: Path, found: "Deployment | None", *, dry_run: bool) -> None:
+    if found is not None:
+        from jobs.commands.plan_job import next_step, tell
+
+        show.out.print()
+        tell(found)
+        next_step(file, found, dry_run=dry_run)
 
 
 # --- for people ----------------------------------------------------------------------------------

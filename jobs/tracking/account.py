@@ -108,17 +108,17 @@ def _tags(decision: Decision) -> dict[str, str]:
         "by": decision.by,
         "why": decision.why,
         "migration": decision.request,
-        "airflow": _airflow(decision.by),
+        "airflow": airflow(decision.by),
         NOTE: note(decision),
     }
     return {name: value for name, value in found.items() if value}
 
 
-def _airflow(by: str) -> str:
+def airflow(by: str, dag: str = "reoptimize") -> str:
     """The page of the run in Airflow that asked, as far as that is known."""
     run = re.search(r"in Airflow, (\S+)$", by)
     base = os.environ.get("AIRFLOW__API__BASE_URL", "")
-    return f"{base}/dags/reoptimize/runs/{run[1]}" if run else ""
+    return f"{base}/dags/{dag}/runs/{run[1]}" if run else ""
 
 
 def note(decision: Decision) -> str:

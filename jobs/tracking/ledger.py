@@ -17,9 +17,11 @@ from jobs.engine.layout import local
 from jobs.engine.lease import private
 from jobs.errors import RefusedError
 from jobs.migrations import Record, Watched, records
+from jobs.network.deployments import Deployment, DeploymentLog
 from jobs.specs import Job
 from jobs.tracking.account import account
 from jobs.tracking.costs import register
+from jobs.tracking.deployments import account as deployment_account
 from jobs.tracking.outcome import Outcome, outcome, settled
 
 if TYPE_CHECKING:
@@ -94,6 +96,8 @@ def _catch_up(job: Job, uri: str, storage: Path) -> Told:
 
     ledger, log = Ledger.of(storage), DecisionLog.of(storage)
     waiting = [one for one in log.newest(MOST) if ledger.waits(one.id)]
+    places = DeploymentLog.of(storage)
+    deployments = [one for one in places.all()[-MOST:] if ledger.waits(one.id)]
     runs: dict[str, str] = {}
     missed = ""
     try:
@@ -108,11 +112,14 @@ def _catch_up(job: Job, uri: str, storage: Path) -> Told:
                     runs[one.id] = _tell(job, one, mlflow, ledger, watched, record)
             except UnwillingError as error:  # the others may be welcome
                 missed = str(error)
+        for deployment in deployments:
+            with plainly():
+                runs[deployment.id] = _tell_deployment(job, deployment, mlflow, ledger, places)
         with plainly():
             register(job, mlflow)
     except (UnreachableError, UnwillingError) as error:
         missed = str(error)
-    return Told(runs, len(waiting) - len(runs), missed)
+    return Told(runs, len(waiting) + len(deployments) - len(runs), missed)
 
 
 def _tell(  # what a decision has to do with
@@ -132,6 +139,15 @@ def _tell(  # what a decision has to do with
         came = outcome(job, watched, record, decision)
         mlflow.add(run, came.figures, _became(record, came))
     ledger.note(decision.id, run, complete=complete and decision.approval != "waits")
+    return mlflow.page(run)
+
+
+def _tell_deployment(
+    job: Job, one: Deployment, mlflow: "Log", ledger: Ledger, places: DeploymentLog
+) -> str:
+    """Write a deployment over the job's network."""
+    run = mlflow.find(one.id) or mlflow.write(deployment_account(job, one, places), one.at // 1000)
+    ledger.note(one.id, run, complete=True)
     return mlflow.page(run)
 
 

@@ -21,7 +21,8 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.triggers.base import BaseTrigger
 bag = DagBag(sys.argv[1])
 assert not bag.import_errors, bag.import_errors
-assert set(bag.dags) == {"gather_statistics", "reoptimize", "migrate", "maintain"}, bag.dags
+known = {"gather_statistics", "reoptimize", "migrate", "maintain", "plan_network"}
+assert set(bag.dags) == known, bag.dags
 heavy = {"pyspark", "mlflow", "deltalake", "pandas", "great_expectations", "duckdb", "numba"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
 def of(one, name):
@@ -149,10 +150,12 @@ def test_job_files_as_a_person_lists_them(monkeypatch: pytest.MonkeyPatch):
 def test_the_forms_offer_every_strategy_there_is():
     from dags import registry
     from optimizer.migration import MIGRATIONS
+    from optimizer.network.placement import NETWORK_PLACEMENTS
     from optimizer.search import COSTS
 
     assert set(registry.SEARCHES) == set(COSTS)
     assert set(registry.MIGRATIONS) == {"auto", *MIGRATIONS}
+    assert tuple(NETWORK_PLACEMENTS) == registry.NETWORKS
 
 
 def test_without_any_job(monkeypatch: pytest.MonkeyPatch):

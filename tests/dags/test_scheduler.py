@@ -98,7 +98,7 @@ def test_no_secret_is_in_a_commands_words_a_jobs_variables_or_a_log(up: Up):
 
 
 def test_the_dags_explain_themselves(up: Up):
-    for dag in ("gather_statistics", "reoptimize", "migrate", "maintain"):
+    for dag in ("gather_statistics", "reoptimize", "migrate", "maintain", "plan_network"):
         until(partial(_is_there, up, dag), 120, dag)
         assert "| task |" in up.get(f"/dags/{dag}/details")["doc_md"]
     assert up.get("/importErrors")["total_entries"] == 0

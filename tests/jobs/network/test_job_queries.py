@@ -26,7 +26,7 @@ JOB: dict[str, Any] = {
                         "JOIN a [RANGE 10 SECONDS] y ON x.k = y.k"},
     },
 }  # fmt: skip
-NETWORK = {
+NETWORK: dict[str, Any] = {
     "sites": ["l", "m", "r"],
     "links": [{"between": ["l", "m"], "latency": 1}, {"between": ["m", "r"], "latency": 1}],
 }
