@@ -172,7 +172,7 @@ class DeltaStore:
                 partition_by=partition,
                 configuration=_properties(table) | (_BRIEF if table.startswith(_OUR_OWN) else {}),
             )
-            self._noted(table, 0)
+            self._noted(table, -1)
 
     def exists(self, table: str) -> bool:
         return table in self._open or DeltaTable.is_deltatable(str(self.path(table)))
@@ -211,13 +211,17 @@ class DeltaStore:
             paths.append(self._unsynced.popleft())
         sync(paths)
 
-    def _noted(self, table: str, version: int) -> None:
-        """Have the next `sync` bring a version of a table to the disk, and its checkpoint."""
+    def _noted(self, table: str, since: int) -> int:
+        """Have the next `sync` bring to the disk what a log has since a version; the newest one."""
+        log = self.path(table) / "_delta_log"
+        newest = since
+        while (entry := log / f"{newest + 1:020d}.json").exists():
+            newest += 1
+            if self.durable:
+                self._unsynced.extend((entry, entry.with_suffix(".checkpoint.parquet")))
         if self.durable:
-            log = self.path(table) / "_delta_log"
-            found = (log / f"{version:020d}{kind}" for kind in (".json", ".checkpoint.parquet"))
-            self._unsynced.extend(path for path in found if path.exists())
             self._unsynced.append(log / "_last_checkpoint")
+        return newest
 
     def _sync_files(self, table: str, files: Sequence[File]) -> None:
         if self.durable:
@@ -262,7 +266,7 @@ class DeltaStore:
         if known is None or known < batch:
             self._sync_files(table, files)
             _commit(delta, [_add(f) for f in files], [_remove(f) for f in gone], part)
-            self._noted(table, delta.version())
+            return self._noted(table, delta.version())
         return delta.version()
 
     def discard(self, table: str, files: Sequence[File]) -> None:
@@ -349,13 +353,12 @@ def _commit(
     removed: list[RemoveAction],
     part: tuple[str, int] | None = None,
 ) -> None:
-    """One version more, with a writer's part if it is one."""
+    """One version more, with a writer's part if it is one; `delta` stays at the one before."""
     properties = CommitProperties(app_transactions=[Transaction(*part)] if part else None)
     partition = delta.metadata().partition_columns or None
     delta.create_write_transaction(
         [*added, *removed], "append", delta.schema(), partition, commit_properties=properties
     )
-    delta.update_incremental()
 
 
 def _add(file: File, *, data_change: bool = True) -> AddAction:
