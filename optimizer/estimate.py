@@ -117,13 +117,16 @@ class Estimate:
 
 
 class Estimator:
-    """Estimates the operators of one query's plans under one workload."""
+    """Estimates the operators of one query's plans under one workload.
 
-    def __init__(self, query: Query, workload: Workload) -> None:
+    With bounds of its own, as if the query's windows were those.
+    """
+
+    def __init__(self, query: Query, workload: Workload, bounds: Bounds | None = None) -> None:
         workload.check(query)
         self.query = query
         self.workload = workload
-        self.volumes = Volumes(query.bounds)
+        self.volumes = Volumes(bounds or query.bounds)
         self._bit = {alias: 1 << position for position, alias in enumerate(query.aliases)}
 
     def under(self, workload: Workload) -> "Estimator":

@@ -57,6 +57,12 @@ class Bounds:
         kept = tuple(names)
         return Bounds(kept, tuple(tuple(self[i, j] if i != j else 0 for j in kept) for i in kept))
 
+    def within(self, age: int) -> "Bounds":
+        """The same, for tuples of the last microseconds only: as many as there are so far."""
+        limits = {(i, j): max(min(self[i, j], age), -self[j, i])
+                  for i in self.names for j in self.names if i != j}  # fmt: skip
+        return close(self.names, limits)
+
     def agree(self, others: "Bounds") -> bool:
         """Whether the others say the same of the streams that these are about."""
         return all(self[i, j] == others[i, j] for i in self.names for j in self.names if i != j)

@@ -209,7 +209,9 @@ def _next(file: Path, one: "Decision") -> None:
     elif one.approval == "rejected":
         show.plain(f"{one.id} was rejected by {one.answered_by}: {one.answered_why}")
     elif one.request:
-        show.out.print(Text.assemble("Asked for ", (one.request, "bold")), soft_wrap=True)
+        later = one.figures.get("at_batch")
+        when = "" if later is None else f", to begin before batch {later}"
+        show.out.print(Text.assemble("Asked for ", (one.request, "bold"), when), soft_wrap=True)
         show.note(f"To follow it: midstream migration status {file} {one.request} --watch")
     elif one.dry_run:
         show.note("This was a dry run: nothing has been written down or asked for.")

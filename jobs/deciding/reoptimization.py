@@ -14,6 +14,7 @@ from typing import Any
 from jobs import workloads
 from jobs.commands.task import Task, from_job
 from jobs.deciding.decisions import Approval, Decision, DecisionLog
+from jobs.deciding.filling import Due, due
 from jobs.deciding.library import Entry, PlanLibrary, signature
 from jobs.deciding.objectives import changed
 from jobs.deciding.observations import Seen, see
@@ -94,6 +95,8 @@ class Basis:
     weighed: Weighed | None = None
     proposal: Proposal | None = None
     choice: Choice | None = None
+    due: Due | None = None
+    """When to migrate, where the objective is one of output rates."""
 
     @property
     def before(self) -> dict[str, Any]:
@@ -161,7 +164,8 @@ def decide(desk: Desk, query: str, asked: Asked) -> Decision:
         Subject(desk.running, task, seen.ground), weighed, job.reoptimize.migration
     )
     choice = weighed.choice(proposal.preview.effort.work if proposal else 0.0)
-    basis = Basis(plan, seen, weighed, proposal, choice)
+    when = None if task.objective is None or weighed.same else _due(desk, task, plan, weighed)
+    basis = Basis(plan, seen, weighed, proposal, choice, when)
     if earlier := _earlier(desk, query, basis):
         return earlier
     obstacles = (*_obstacles(desk, query, basis, asked), *refusal)
@@ -179,6 +183,10 @@ def _task(desk: Desk, query: str) -> Task:
     if strategy not in names:
         raise InputError(unknown("strategy", strategy, names), "reoptimize.strategy")
     return task
+
+
+def _due(desk: Desk, task: Task, running: Plan, weighed: Weighed) -> Due:
+    return due(desk.running, task, running, weighed.taken.priced.plan)
 
 
 def _proposal(
@@ -250,7 +258,7 @@ def _decision(desk: Desk, query: str, asked: Asked, basis: Basis, verdict: Verdi
         outcome=verdict.outcome,
         trigger=verdict.trigger,
         reasons=(*_told(basis, verdict), *verdict.reasons),
-        figures=basis.figures,
+        figures=basis.figures | (basis.due.figures if migrates and basis.due else {}),
         running=str(basis.running),
         running_plan=basis.before,
         candidates=weighed.candidates if weighed else (),
@@ -276,6 +284,8 @@ def _told(basis: Basis, verdict: Verdict) -> Iterator[str]:
     if weighed is not None and verdict.outcome == Outcome.MIGRATE and weighed.ahead:
         why = changed([(one.window.start, one.load) for one in basis.seen.glimpses])
         yield f"{why}: {weighed.ahead}" if why else weighed.ahead
+        if basis.due is not None and basis.due.batch is not None:
+            yield basis.due.told(basis.running, weighed.taken.priced.plan)
 
 
 def _key(desk: Desk, query: str, basis: Basis) -> str:
@@ -363,6 +373,7 @@ def _submit(desk: Desk, decision: Decision) -> Decision:
         plan=decision.chosen_plan,
         base=mark(desk.running.plans[decision.query]),
         strategy=decision.migration,
+        at_batch=decision.figures.get("at_batch"),
         saves=max(0.0, decision.gain),
         takes=decision.figures.get("migration_takes", 0.0),
         reason=f"{decision.id}: {decision.reasons[0]}",

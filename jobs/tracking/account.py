@@ -15,8 +15,10 @@ from jobs.deciding.decisions import Candidate, Decision
 from jobs.documents import Document
 from jobs.engine.layout import local
 from jobs.specs import Job
+from jobs.tracking.filling import filling
 from jobs.tracking.results import results
 from optimizer.cost.dual import Priced, gain, price
+from optimizer.cost.filling import Filling
 from optimizer.estimate import Estimator
 from optimizer.plan import from_json
 from optimizer.workload import Budget
@@ -187,6 +189,10 @@ def _files(job: Job, decision: Decision) -> Iterator[tuple[str, str | bytes]]:
         chosen = priced(task, decision.chosen_plan)
         plans = {f"runs: {decision.running}": running, f"to take: {decision.chosen}": chosen}
         yield "results.png", results(decision, throughput, plans)
+    if decision.figures.get("at_batch") is not None:
+        states = Filling(task.query, task.workload, decision.figures["state_age_seconds"])
+        chosen = priced(task, decision.chosen_plan)
+        yield "filling.png", filling(decision, states, running.plan, chosen.plan)
 
 
 def task_of(job: Job, decision: Decision) -> Task:
