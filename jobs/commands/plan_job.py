@@ -59,7 +59,7 @@ def _draw(choice: "Choice", svg: Path) -> None:
     write(svg, as_svg(choice.session))
 
 
-def tell(one: "Deployment") -> None:
+def tell(one: "Deployment", *, steps: bool = True) -> None:
     """What was decided, for people."""
     show.out.print(
         Text.assemble(("network", "bold"), ": ", (one.outcome, STYLES[one.outcome])),
@@ -71,7 +71,7 @@ def tell(one: "Deployment") -> None:
         show.out.print()
         columns = ("strategy", "usage", "over", "joins", "examined", "time")
         show.table(columns, _candidates(one), right=" ".join(columns[1:]))
-    if one.outcome == "deploy":
+    if one.outcome == "deploy" and steps:
         show.out.print()
         show.table(("query", "plan", "at", "reused", "usage"), _queries(one), right="usage")
         show.out.print()
@@ -107,12 +107,18 @@ def _steps(one: "Deployment") -> list[Row]:
 
     rows: list[Row] = []
     for step in one.steps:
-        what, where = f"of {step['query']}: {' '.join(step['streams'])}", step["site"]
-        if step["do"] == "connect":
+        what, where = f"{_WORDS[step['kind']]} of {step['query']}", step["site"]
+        if step["do"] != "connect":
+            what = f"{what}: {' '.join(step['streams'])}"
+        else:
+            reads = f"reads {' '.join(step['reads'])}"
+            what = f"{what} {reads}" if step["kind"] == "sink" else f"  {reads}"
             where = f"{step['from']} -> {where}, {size(step['bytes_per_s'])}/s"
-            what = f"{what} reads {' '.join(step['reads'])}"
-        rows.append([Text(step["do"], "cyan"), f"{step['kind']} {what}", where])
+        rows.append([Text(step["do"], "cyan"), what, where])
     return rows
+
+
+_WORDS = {"operator": "join", "sink": "result"}
 
 
 def next_step(file: Path, one: "Deployment", *, dry_run: bool) -> None:

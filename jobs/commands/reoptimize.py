@@ -139,7 +139,7 @@ def _show_deployment(file: Path, found: "Deployment | None", *, dry_run: bool) -
         from jobs.commands.plan_job import next_step, tell
 
         show.out.print()
-        tell(found)
+        tell(found, steps=False)
         next_step(file, found, dry_run=dry_run)
 
 

@@ -76,7 +76,7 @@ def test_on_news_it_only_proposes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     known = {"pair": SimpleNamespace(name="pair", file="pair.yaml")}
     run = SimpleNamespace(run_type="asset_triggered", triggering_user_name=None, run_id="r")
-    events = {asset("pair"): [], asset("other"): []}
+    events: dict[Any, list[Any]] = {asset("pair"): [], asset("other"): []}
     context = {"dag_run": run, "triggering_asset_events": events}
     asked: list[tuple[str, ...]] = []
 
