@@ -31,6 +31,7 @@ from jobs.documents import (
 )
 from jobs.errors import InputError
 from jobs.words import unknown
+from optimizer.keys import Shares
 from optimizer.query import (
     RESULT,
     Aggregate,
@@ -186,6 +187,37 @@ class GroupFields(Model):
         return self
 
 
+class ValueFields(Model):
+    """Values of a key that are as frequent as each other: how many, and each one's share."""
+
+    count: NotNegative = 1.0
+    shares: tuple[Share, ...] = Field(description="the share of each input's tuples, 0 to 1")
+
+
+class KeyFields(Model):
+    """What a query's inputs, three or more, are joined on, and how its values are spread."""
+
+    key: Annotated[str, Field(min_length=1)] = Field(description="such as a.k = b.k = c.k")
+    inputs: tuple[Name, ...] = Field(description="the inputs, in the order of the shares")
+    values: tuple[ValueFields, ...]
+
+    @model_validator(mode="after")
+    def _a_share_each(self) -> Self:
+        wanted = len(self.inputs)
+        problems: dict[Loc, str] = {
+            ("values", at, "shares"): f"found {len(one.shares)}; allowed: {wanted}, one an input"
+            for at, one in enumerate(self.values)
+            if len(one.shares) != wanted
+        }
+        if problems:
+            raise wrong(problems)
+        return self
+
+    def shares(self) -> Shares:
+        """As the optimizer has them."""
+        return Shares(self.inputs, tuple((one.count, one.shares) for one in self.values))
+
+
 class UnitCostFields(Model):
     """Seconds that one unit of work takes."""
 
@@ -238,6 +270,7 @@ class WorkloadFile(Model):
         description="the streams by name, each with its rate"
     )
     joins: tuple[JoinFields, ...] = ()
+    keys: tuple[KeyFields, ...] = ()
     selects: Mapping[str, Share] = {}
     """The share that passes a select, by its text as `explain` writes it, or by the stream."""
     group_by: GroupFields | None = None
@@ -333,6 +366,7 @@ def _workload(file: WorkloadFile) -> Workload:
         method=file.join_method,
         unit_costs=file.unit_costs.costs(),
         batch=file.batch,
+        keys={one.key: one.shares() for one in file.keys},
     )
 
 
@@ -345,12 +379,18 @@ def to_json(workload: Workload) -> dict[str, Any]:
     return {
         "streams": {name: dict(vars(load)) for name, load in workload.streams.items()},
         "joins": sorted(joins, key=lambda join: str(join["between"])),
+        "keys": [_key_to_json(key, shares) for key, shares in workload.keys.items()],
         "selects": dict(workload.selects),
         "group_by": grouped,
         "join_method": str(workload.method),
         "batch": workload.batch,
         "unit_costs": dict(vars(workload.unit_costs)),
     }
+
+
+def _key_to_json(key: str, shares: Shares) -> dict[str, Any]:
+    values = [{"count": count, "shares": list(each)} for count, each in shares.values]
+    return {"key": key, "inputs": list(shares.inputs), "values": values}
 
 
 def _check_selects(file: WorkloadFile, query: Query, document: Document) -> None:

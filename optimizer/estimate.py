@@ -2,7 +2,8 @@
 
 An operator's output is a set of combined tuples.  How many come into being per second, and how many
 are alive, is the product of the rates and selectivities below it (its *factor*) times the volume of
-the relative event times that its windows admit.
+the relative event times that its windows admit.  Selectivities are those of pairs; where more than
+two inputs are joined on one key, and it is known how that is spread, its *lift* is part of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from optimizer.keys import Lift, keys_of
 from optimizer.plan import (
     Combine,
     Emit,
@@ -127,6 +129,9 @@ class Estimator:
         self.query = query
         self.workload = workload
         self.volumes = Volumes(bounds or query.bounds)
+        keys = {key.name: key for key in keys_of(query)} if workload.keys else {}
+        self.lifts = [Lift(keys[name], shares) for name, shares in workload.keys.items()]
+        self._lifted: dict[Mask, float] = {}
         self._bit = {alias: 1 << position for position, alias in enumerate(query.aliases)}
 
     def under(self, workload: Workload) -> "Estimator":
@@ -165,7 +170,22 @@ class Estimator:
         return Estimate(inside.mask, inside.factor, rate, held, 8.0 * len(grouping.names))
 
     def crossing(self, one: Mask, other: Mask) -> float:
-        """The product of the selectivities between two sets of inputs."""
+        """The selectivity between two sets of inputs: of pairs, and of keys that these share."""
+        return self._between(one, other) * self.lift(one, other)
+
+    def lift(self, *parts: Mask) -> float:
+        """How many times more often these match each other than their pairs' selectivities say."""
+        if not self.lifts:
+            return 1.0
+        return self._lift(sum(parts)) / prod(map(self._lift, parts))
+
+    def _lift(self, mask: Mask) -> float:
+        if mask not in self._lifted:
+            inputs = frozenset(self.query.aliases[i] for i in bits(mask))
+            self._lifted[mask] = prod(lift.of(inputs) for lift in self.lifts)
+        return self._lifted[mask]
+
+    def _between(self, one: Mask, other: Mask) -> float:
         if one.bit_count() > other.bit_count():
             one, other = other, one
         return prod(
@@ -180,7 +200,10 @@ class Estimator:
         return any(bit & other for i in bits(one) for bit, _ in self._neighbours[i])
 
     def partners(self, masks: Sequence[Mask]) -> list[dict[int, float]]:
-        """For each set of inputs, its selectivity against those others it has predicates with."""
+        """For each set of inputs, its selectivity against those others it has predicates with.
+
+        By pairs alone: what a key adds that three share, `lift` says.
+        """
         owner = {i: position for position, mask in enumerate(masks) for i in bits(mask)}
         found: list[dict[int, float]] = [{} for _ in masks]
         for i, position in owner.items():

@@ -25,7 +25,8 @@ CAP = 1e300
 
 def exact(steps: Steps) -> tuple[Order, ...]:
     """For each input the cheapest of all orders."""
-    following = _following(_products(steps.sizes, steps.partners), steps)
+    sizes = np.array(steps.lifted(_products(steps.sizes, steps.partners).tolist()))
+    following = _following(sizes, steps)
     return tuple(_follow(start, following) for start in range(len(steps.sizes)))
 
 

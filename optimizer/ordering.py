@@ -117,13 +117,13 @@ def _follow(start: int, following: Sequence[int], n: int) -> Order:
     return tuple(order)
 
 
-def _sizes(steps: Steps) -> list[float]:
+def _sizes(steps: Steps) -> Sequence[float]:
     """Tuples alive of each set of inputs, were it kept as a state."""
-    return _products(steps.sizes, steps.partners)
+    return steps.lifted(_products(steps.sizes, steps.partners))
 
 
-def _factors(parts: Sequence[Estimate], steps: Steps) -> list[float]:
-    return _products([part.factor for part in parts], steps.partners)
+def _factors(parts: Sequence[Estimate], steps: Steps) -> Sequence[float]:
+    return steps.lifted(_products([part.factor for part in parts], steps.partners))
 
 
 def _products(terms: Sequence[float], partners: Sequence[dict[int, float]]) -> list[float]:

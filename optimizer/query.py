@@ -133,6 +133,12 @@ class Predicate:
         """The inputs it reads."""
         return self.expression.aliases
 
+    def side(self, alias: str) -> Expression:
+        """What an equality compares of an input."""
+        assert self.sides is not None
+        left, right = self.sides
+        return left if left.aliases == {alias} else right
+
     def rename(self, aliases: Mapping[str, str]) -> "Predicate":
         """The same over other aliases, in canonical form again."""
         if self.sides is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf, isfinite
 
+from optimizer.keys import Shares, keys_of
 from optimizer.query import Predicate, Query
 
 
@@ -133,6 +134,8 @@ class Workload:
     unit_costs: UnitCosts = field(default_factory=UnitCosts)
     batch: float = 10.0
     """Seconds of input in a micro-batch."""
+    keys: Mapping[str, Shares] = field(default_factory=dict)
+    """How the keys are spread that three inputs or more are joined on, by the key's name."""
     assumed: bool = False
     """Not observed: defaults that stand in for a workload that nobody gave."""
 
@@ -169,6 +172,8 @@ class Workload:
         for edge in self.joins:
             if edge not in query.graph.edges:
                 raise WorkloadError(f"the query has no predicate between {_names(edge)}")
+        for unknown in self.keys.keys() - {key.name for key in keys_of(query)}:
+            raise WorkloadError(f"no three streams of the query are joined on {unknown}")
         for unknown in set(self.streams) | set(self.combine):
             if unknown not in query.streams:
                 raise WorkloadError(f"the query has no stream {unknown}")

@@ -13,10 +13,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
+from optimizer.keys import Key, keys_of
 from optimizer.plan import Combine, Leaf, input_of
 from optimizer.query import Expression, Query, Stream
 from optimizer.window import MICROSECONDS
 from stats import edges as pairs
+from stats import keys as shared
 from stats.counts import (
     BATCH,
     Counts,
@@ -26,7 +28,6 @@ from stats.counts import (
     during,
     quote,
     selects,
-    sides,
     sql,
     window_start,
 )
@@ -38,6 +39,7 @@ from stats.store import (
     COMBINED,
     EDGES,
     GROUPS,
+    KEYS,
     OPERATORS,
     SELECTS,
     STREAMS,
@@ -82,6 +84,13 @@ class Subject:
         return found
 
     @property
+    def keys(self) -> Iterator[tuple[str, Key, Query]]:
+        """What three inputs of a query or more are joined on, with the query's name."""
+        for name, query in self.queries.items():
+            for key in keys_of(query):
+                yield name, key, query
+
+    @property
     def edges(self) -> Iterator[tuple[Edge, Query]]:
         """Each pair of inputs with predicates between them."""
         for name, query in self.queries.items():
@@ -101,7 +110,7 @@ class Subject:
         for _, query, alias in self.aliases(stream):
             for predicate in query.predicates:
                 if predicate.sides and alias in predicate.aliases:
-                    side = sides(predicate, alias)
+                    side = predicate.side(alias)
                     found[side.sql(lambda column: column.name)] = side
         return found
 
@@ -115,6 +124,7 @@ def collect(spark: SparkSession, subject: Subject) -> Tables:
             STREAMS: _streams(subject, totals),
             COLUMNS: _columns(subject, counts),
             EDGES: _edges(spark, subject, counts, totals),
+            KEYS: _keys(spark, subject, counts, totals),
             SELECTS: _selects(subject, totals),
             COMBINED: _combined(subject),
             GROUPS: _groups(subject),
@@ -167,6 +177,7 @@ def _counts(subject: Subject, name: str) -> Counts:
             for edge in Edge.of(query_name, query)
             if alias in (edge.one, edge.other)
         ]
+        sets += [shared.values(key, alias) for key in keys_of(query) if alias in key.sides]
     return Counts.of(one.rows, one.stream, subject.windows, sets, filters)
 
 
@@ -281,6 +292,32 @@ def _edges(
                     "method": found.method,
                 },
             )
+
+
+def _keys(
+    spark: SparkSession,
+    subject: Subject,
+    counts: Mapping[str, Counts],
+    totals: Mapping[str, Mapping[int, Totals]],
+) -> Placed:
+    for name, key, query in subject.keys:
+        found = shared.count(spark, key, query, counts)
+        for window in subject.windows:
+            for alias, spread in found.get(window.start, {}).items():
+                rows = totals[query.streams[alias].name].get(window.start, Totals())
+                yield (
+                    window,
+                    {
+                        "query": name,
+                        "key": key.name,
+                        "alias": alias,
+                        "rows": rows.passing(selects(query, alias)),
+                        "nulls": spread.nulls,
+                        "heavy": [{"value": v, "rows": n} for v, n in spread.heavy],
+                        "rest": spread.rest,
+                        "others": spread.others,
+                    },
+                )
 
 
 def _combined(subject: Subject) -> Placed:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql.functions import expr
 
-from optimizer.query import Expression, Predicate, Query, Stream
+from optimizer.query import Expression, Query, Stream
 from stats.store import Window
 
 Values = tuple[str, ...]
@@ -124,13 +124,6 @@ class Counts:
         """Let go of what is kept."""
         for frame in self.frames.values():
             frame.unpersist()
-
-
-def sides(predicate: Predicate, alias: str) -> Expression:
-    """The side of an equality that an input has."""
-    assert predicate.sides is not None
-    left, right = predicate.sides
-    return left if left.aliases == {alias} else right
 
 
 def _width(stream: Stream) -> str:

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import expr
 
 from optimizer.query import ColumnRef, Predicate, Query
-from stats.counts import Counts, Values, quote, selects, sides, sql
+from stats.counts import Counts, Values, quote, selects, sql
 
 EXACT, SAMPLED = "exact", "sampled"
 
@@ -58,7 +58,7 @@ class Edge:
 
     def keys(self, alias: str) -> Values:
         """What the equalities compare of an input."""
-        return tuple(sql(sides(predicate, alias)) for predicate in self.equalities)
+        return tuple(sql(predicate.side(alias)) for predicate in self.equalities)
 
     def values(self, alias: str) -> Values:
         """What all predicates read of an input: keys first, then columns."""

@@ -21,6 +21,7 @@ from stats.store import (
     EDGES,
     GATHERED,
     GROUPS,
+    KEYS,
     OPERATORS,
     SELECTS,
     STREAMS,
@@ -115,6 +116,7 @@ def figures(
         STREAMS: [_stream(row, window, past) for row in rows[STREAMS]],
         COLUMNS: [_column(row, sizes) for row in rows[COLUMNS]],
         EDGES: [_joined(row, sizes, expected) for row in rows[EDGES]],
+        KEYS: [_key(row) for row in rows[KEYS]],
         SELECTS: [_selected(row, sizes, expected) for row in rows[SELECTS]],
         GROUPS: [{**row, "subject": row["query"]} for row in rows[GROUPS]],
         COMBINED: [
@@ -202,6 +204,17 @@ def _column(row: Row, sizes: Mapping[str, Any]) -> dict[str, Any]:
         "beyond": _less(_sum(row["nulls"], row["distinct"]), row["rows"]),
         "heavy_rows": sum(heavy),
         "heavy_beyond": _less(_sum(row["nulls"], *heavy), row["rows"]),
+    }
+
+
+def _key(row: Row) -> dict[str, Any]:
+    heavy = [one["rows"] for one in row["heavy"] or ()]
+    counted = _sum(row["nulls"], row["rest"], *heavy)
+    return {
+        **row,
+        "subject": f"{row['alias']} by {row['key']} in {row['query']}",
+        "heavy_rows": sum(heavy),
+        "rows_off": _less(row["rows"], counted),
     }
 
 

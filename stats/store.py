@@ -33,6 +33,7 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 
 STREAMS, COLUMNS, EDGES, SELECTS = "streams", "columns", "edges", "selects"
 GROUPS, COMBINED, OPERATORS, BATCHES = "groups", "combined", "operators", "batches"
+KEYS = "keys"
 VERDICTS, VALIDATIONS, ERRORS = "verdicts", "validations", "errors"
 
 GATHERED: Mapping[str, pa.Schema] = {
@@ -66,6 +67,16 @@ GATHERED: Mapping[str, pa.Schema] = {
         selectivity=pa.float64(),
         error=pa.float64(),  # half of its 95 % interval; 0 where exact
         method=pa.string(),  # exact or sampled
+    ),
+    KEYS: _schema(
+        query=pa.string(),
+        key=pa.string(),  # what three inputs or more are joined on, such as a.k = b.k = c.k
+        alias=pa.string(),
+        rows=pa.int64(),  # that pass the input's selects
+        nulls=pa.int64(),
+        heavy=pa.list_(pa.struct([("value", pa.string()), ("rows", pa.int64())])),  # for each input
+        rest=pa.int64(),  # rows with another value
+        others=pa.float64(),  # how many other values there are, if all came up alike
     ),
     SELECTS: _schema(
         query=pa.string(),

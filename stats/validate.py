@@ -27,6 +27,7 @@ from stats.store import (
     EDGES,
     GATHERED,
     GROUPS,
+    KEYS,
     OPERATORS,
     SELECTS,
     STREAMS,
@@ -167,6 +168,16 @@ def _edges() -> list[Rule]:
     ]  # fmt: skip
 
 
+def _keys() -> list[Rule]:
+    return [
+        _once(),
+        _not_negative("rest", "the number of rows of other values"),
+        _not_negative("others", "the number of other values"),
+        _equal("heavy-and-rest", "{subject} has {rows} rows, but {nulls} without the key,"
+               " {heavy_rows} of heavy values and {rest} of others", "rows_off"),
+    ]  # fmt: skip
+
+
 def _selects() -> list[Rule]:
     return [
         _once(),
@@ -217,6 +228,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
     STREAMS: _streams(),
     COLUMNS: _columns(),
     EDGES: _edges(),
+    KEYS: _keys(),
     SELECTS: _selects(),
     GROUPS: [_once(), _not_negative("groups", "the number of groups")],
     COMBINED: [_once(), _not_negative("rate", "the rate")],

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
+from optimizer.keys import Shares, keys_of, mixed
 from optimizer.query import Query
 from optimizer.workload import Method, StreamLoad, UnitCosts, Workload
 from stats.corrections import Seen, corrections, join_figure
-from stats.store import COMBINED, EDGES, GROUPS, SELECTS, STREAMS, StatsStore, Window
+from stats.store import COMBINED, EDGES, GROUPS, KEYS, SELECTS, STREAMS, StatsStore, Window
 
 HALF_LIFE = 2.0
 """In windows: after so many, what one said counts for half as much."""
@@ -65,8 +66,14 @@ def observed(  # noqa: PLR0913  # of what, from where, and how it is to be price
         if (recent := {window: found[window] for window in windows if window in found})
     }
     means = {figure: mean for figure, (mean, _) in smooth.items()}
+    spread = _Spread.of(name, query, store, past)
+    modest = spread.added(modest, {window: weights[window] for window in windows})
     seen = [
-        Seen(window, weights[window], _workload(modest, means | _at(window, said)))
+        Seen(
+            window,
+            weights[window],
+            _workload(spread.added(modest, {window: 1.0}), means | _at(window, said)),
+        )
         for window in past
     ]
     factors = corrections(query, _workload(modest, means), store, seen)
@@ -170,6 +177,47 @@ def _smoothed(
 
 def _at(window: Window, said: Figures) -> dict[str, float]:
     return {figure: found[window] for figure, found in said.items() if window in found}
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """How the keys of a query are spread, by their names, in each window that says so."""
+
+    found: Mapping[str, Mapping[Window, Shares]]
+
+    @classmethod
+    def of(cls, name: str, query: Query, store: StatsStore, windows: Sequence[Window]) -> "_Spread":
+        """Those of which every input had tuples in a window."""
+        by_start = {window.start: window for window in windows}
+        rows: dict[tuple[str, Window], list[Mapping[str, Any]]] = {}
+        keys = {key.name: key for key in keys_of(query)}
+        for row in store.rows(KEYS, windows) if keys else ():
+            if row["query"] == name and row["rows"] and row["key"] in keys:
+                rows.setdefault((row["key"], by_start[row["window_start"]]), []).append(row)
+        found: dict[str, dict[Window, Shares]] = {}
+        for (key, window), some in rows.items():
+            if {row["alias"] for row in some} == keys[key].sides.keys():
+                found.setdefault(key, {})[window] = _shares(some)
+        return cls(found)
+
+    def added(self, load: Workload, weights: Mapping[Window, float]) -> Workload:
+        """The workload with them: as in each window, as far as that counts; else as it was."""
+        keys = {
+            key: mixed([(some[window], weights[window]) for window in weights if window in some])
+            for key, some in self.found.items()
+            if some.keys() & weights.keys()
+        }
+        return replace(load, keys={**load.keys, **keys})
+
+
+def _shares(rows: Sequence[Mapping[str, Any]]) -> Shares:
+    """Of a window: the heavy values one by one, and the others as if they came up alike."""
+    heavy = zip(*([one["rows"] for one in row["heavy"]] for row in rows), strict=True)
+    whole = {row["alias"]: row["rows"] for row in rows}
+    return Shares.of(whole, heavy, [row["rest"] for row in rows], rows[0]["others"])
 
 
 def _workload(

@@ -58,6 +58,8 @@ def signature(workload: Workload) -> str:
         "combine": {name: _rounded(rate) for name, rate in workload.combine.items()},
         "groups": _rounded(workload.groups),
     }
+    if workload.keys:
+        figures["keys"] = {k: _rounded(s.matching(s.inputs)) for k, s in workload.keys.items()}
     return sha256(dumps(figures, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -16,6 +16,7 @@ from jobs.engine.statements import inside, parse
 from jobs.engine.states import table_of
 from jobs.engine.store import DeltaStore
 from optimizer.identity import identity
+from optimizer.keys import HEAVIEST, Key, Shares, alike, keys_of
 from optimizer.migration.matching import States
 from optimizer.plan import Combine, Node, Plan, walk
 from optimizer.query import Expression
@@ -46,7 +47,8 @@ def observed(plan: Plan, store: DeltaStore, batches: Batches, batch: float) -> W
     for edge, predicates in query.graph.edges.items():
         found = _selectivity([p.sides for p in predicates if p.sides], leaves, store)
         joins[edge] = joins[edge] if found is None else found
-    return replace(modest, streams=streams, selects=selects, joins=joins, assumed=False)
+    keys = {key.name: shares for key in keys_of(query) if (shares := _spread(key, leaves, store))}
+    return replace(modest, streams=streams, selects=selects, joins=joins, keys=keys, assumed=False)
 
 
 def _leaves(plan: Plan) -> dict[str, Node]:
@@ -90,6 +92,55 @@ def _selectivity(
             _count(connection, name, leaves[alias], values, store)
         return _shared(connection, len(equal))
     return None
+
+
+def _spread(key: Key, leaves: Mapping[str, Node], store: DeltaStore) -> Shares | None:
+    """How a key's values are spread over the tuples that are there, if all its inputs' are."""
+    with suppress(duckdb.Error, KeyError), connect() as connection:
+        for at, alias in enumerate(key.inputs):
+            names = inside(identity(leaves[alias]), "s")
+            values = [side.sql(names) for side in key.sides[alias]]
+            _count(connection, f"s{at}", leaves[alias], values, store)
+        return _shares(connection, key)
+    return None
+
+
+def _shares(connection: duckdb.DuckDBPyConnection, key: Key) -> Shares | None:
+    """Heavy are the values on which most pairs match; the others are told together."""
+    counted = [f"c{at}" for at in range(len(key.inputs))]
+    _together(connection, key, counted)
+
+    def asked(text: str) -> list[tuple[int, ...]]:
+        return connection.execute(text).fetchall()
+
+    whole = {alias: asked(f"SELECT sum(n) FROM s{i}")[0][0] for i, alias in enumerate(key.inputs)}
+    if not all(whole.values()):
+        return None
+    columns = ", ".join(counted)
+    best = f"FROM v WHERE matches > 0 ORDER BY matches DESC, {columns} LIMIT {HEAVIEST}"
+    heavy = asked(f"SELECT {columns}, matches {best}")
+    ((*rest, left),) = asked(
+        f"SELECT {', '.join(f'sum({c})' for c in (*counted, 'matches'))} FROM v"
+    )
+    for *some, matches in heavy:
+        rest, left = [r - c for r, c in zip(rest, some, strict=True)], left - matches
+    return Shares.of(whole, [some for *some, _ in heavy], rest, alike(rest, key.pairs, left))
+
+
+def _together(connection: duckdb.DuckDBPyConnection, key: Key, counted: Sequence[str]) -> None:
+    """How often each value comes up in every input, and how many pairs match on it, as `v`."""
+    values = [f"k{at}" for at in range(len(key.sides[key.inputs[0]]))]
+    there = " AND ".join(f"{value} IS NOT NULL" for value in values)
+    sides = (
+        f"SELECT {', '.join(values)}, n AS {c} FROM s{at} WHERE {there}"
+        for at, c in enumerate(counted)
+    )
+    sums = ", ".join(f"coalesce(sum({c}), 0)::HUGEINT AS {c}" for c in counted)
+    matches = " + ".join(f"{counted[i]} * {counted[j]}" for i, j in key.pairs)
+    connection.execute(
+        f"CREATE TABLE v AS SELECT *, {matches} AS matches FROM (SELECT {', '.join(values)}, "
+        f"{sums} FROM ({' UNION ALL BY NAME '.join(sides)}) GROUP BY ALL)"
+    )
 
 
 def _count(

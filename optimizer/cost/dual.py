@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from optimizer.cost.feasibility import ROUNDING
-from optimizer.estimate import Estimate, Estimator
+from optimizer.estimate import Estimate, Estimator, Mask, bits
 from optimizer.plan import Combine, GroupBy, Join, Node, Order, Plan, Select, walk
 from optimizer.query import Grouping
 from optimizer.workload import Budget, Workload
@@ -161,17 +161,21 @@ class Steps:
     match: float
     partners: tuple[dict[int, float], ...]
     """The selectivity against each other input that a predicate connects."""
+    lifts: "_Lifts | None" = None
+    """By how much sets of inputs match more often than by their partners, where keys say so."""
 
     @classmethod
     def of(cls, parts: Sequence[Estimate], estimator: Estimator) -> "Steps":
         """Those of a join of these inputs."""
         rates = estimator.workload.rates
+        masks = [part.mask for part in parts]
         return cls(
             tuple(part.rate for part in parts),
             tuple(part.held for part in parts),
             tuple(rates.pair * part.held + rates.probe for part in parts),
             rates.match,
-            tuple(estimator.partners([part.mask for part in parts])),
+            tuple(estimator.partners(masks)),
+            _Lifts(masks, estimator) if estimator.lifts else None,
         )
 
     def cost(self, start: int, order: Order) -> float:
@@ -179,15 +183,33 @@ class Steps:
 
         Other bounds make T depend on what was joined before; S * f is then an estimate of it.
         """
-        joined = bytearray(len(self.sizes))
-        joined[start] = True
+        joined = 1 << start
         flow, cost = 1.0, 0.0
         for other in order:
             after = flow * self.sizes[other]
             for partner, selectivity in self.partners[other].items():
-                if joined[partner]:
+                if joined >> partner & 1:
                     after *= selectivity
+            if self.lifts:
+                after *= self.lifts[joined | 1 << other] / self.lifts[joined]
             cost += self.match * after + self.tolls[other] * flow
             flow = after
-            joined[other] = True
+            joined |= 1 << other
         return cost
+
+    def lifted(self, products: Sequence[float]) -> Sequence[float]:
+        """Products over all sets of inputs, of the pairs inside them, with what keys add."""
+        if self.lifts is None:
+            return products
+        return [so_far * self.lifts[inputs] for inputs, so_far in enumerate(products)]
+
+
+@dataclass(frozen=True)
+class _Lifts:
+    """Of a join's inputs: a set of them is a bit mask."""
+
+    masks: Sequence[Mask]
+    estimator: Estimator
+
+    def __getitem__(self, inputs: int) -> float:
+        return self.estimator.lift(*(self.masks[i] for i in bits(inputs)))

@@ -3,6 +3,7 @@
 import json
 from math import inf
 from pathlib import Path
+from re import escape
 from typing import Any
 
 import pytest
@@ -10,13 +11,15 @@ import yaml
 
 from jobs.errors import InputError
 from jobs.specs import load as load_job
-from jobs.workloads import load
+from jobs.workloads import load, to_json
 from optimizer.cost.dual import Cost
+from optimizer.keys import Shares
 from optimizer.memo import Memo
 from optimizer.plan import Leaf, build, parse
 from optimizer.query import Query
 from optimizer.window import MICROSECONDS
 from optimizer.workload import Budget, Method, UnitCosts, Workload
+from tests.optimizer.builders import joined
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 WRONG = yaml.safe_load(Path(__file__).with_name("wrong_workloads.yaml").read_text())
@@ -146,6 +149,47 @@ def test_for_the_query_of_a_job(tmp_path: Path):
         (EXAMPLES / "terminal.yaml").read_text().replace("{f: 0.1}", "{f.terminal = 'T4': 0.2}")
     )
     assert loaded(tmp_path, by_text, query)[1].selects == {"f.terminal = 'T4'": 0.2}
+
+
+KEYED = """
+streams: {a: {rate: 10}, b: {rate: 10}, c: {rate: 10}}
+joins: [{between: [a, b], selectivity: 0.1}, {between: [b, c], selectivity: 0.1}]
+keys:
+  - key: a.k = b.k = c.k
+    inputs: [a, b, c]
+    values: [{shares: [0.3, 0.2, 0.1]}, {count: 8, shares: [0.05, 0.1, 0]}]
+"""
+
+
+def keyed(path: Path, text: str = KEYED) -> Workload:
+    path.write_text(text)
+    return load(path, joined("abc", [("a", "b"), ("b", "c")]))[1]
+
+
+def test_keys_that_three_inputs_share(tmp_path: Path):
+    found = keyed(tmp_path / "load.yaml")
+    shares = Shares(("a", "b", "c"), ((1.0, (0.3, 0.2, 0.1)), (8.0, (0.05, 0.1, 0.0))))
+    assert found.keys == {"a.k = b.k = c.k": shares}
+    again = tmp_path / "again.json"
+    again.write_text(json.dumps(to_json(found)))
+    assert load(again, joined("abc", [("a", "b"), ("b", "c")]))[1] == found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "[0.3, 0.2, 0.1]",
+            "[0.3, 0.2]",
+            "keys[0].values[0].shares: found 2; allowed: 3,",
+        ),
+        ("[0.3, 0.2, 0.1]", "[0.3, 0.2, 1.1]", "keys[0].values[0].shares[2]: found 1.1; allowed: "),
+        ("a.k = b.k = c.k", "a.k = b.k", "no three streams of the query are joined on a.k = b.k"),
+    ],
+)
+def test_wrong_keys(tmp_path: Path, old: str, new: str, says: str):
+    with pytest.raises(InputError, match=escape(says)):
+        keyed(tmp_path / "load.yaml", KEYED.replace(old, new))
 
 
 def test_json_is_fine_too(tmp_path: Path):

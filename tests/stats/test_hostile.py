@@ -69,6 +69,8 @@ QUERIES = {
     },
     "sums": "SELECT a.w FROM stream a JOIN w b ON a.big + 1 = b.big - 1 AND a.tiny < b.tiny"
     " JOIN größe c ON b.`größe` * 2 = c.`größe` WHERE a.big / b.big > 0 OR a.big > 0",
+    "threes": "SELECT a.w FROM stream a JOIN w b ON a.bits = b.bits JOIN größe c ON b.bits = c.bits"
+    + "".join(f" AND {x}.`{name}` = {y}.`{name}`" for name in OWN for x, y in ("ab", "bc")),
     "grouped": "SELECT a.w, count(*) AS n FROM stream a JOIN w b ON a.w = b.w"
     " GROUP BY a.w, window(a.ts, '10 seconds')",
 }

@@ -20,6 +20,7 @@ from stats.store import (
     EDGES,
     GATHERED,
     GROUPS,
+    KEYS,
     OPERATORS,
     SELECTS,
     STREAMS,
@@ -77,6 +78,11 @@ def good() -> Rows:
              "selectivity": 0.02, "error": 0.001, "method": "sampled"},
             {"query": "loads", "one": "b", "other": "c", "pairs": 144_000.0, "matches": 1_440.0,
              "selectivity": 0.01, "error": 0.0, "method": "exact"},
+        ],
+        KEYS: [
+            {"query": "gates", "key": "b.k = c.k = f.k", "alias": alias, "rows": rows, "nulls": 10,
+             "heavy": heavy, "rest": rows - 90, "others": 41.5}
+            for alias, rows in (("b", 1200), ("c", 120), ("f", 300))
         ],
         SELECTS: [
             {"query": "gates", "alias": "f", "predicate": predicate, "rows": 600, "passed": passed,
@@ -277,6 +283,20 @@ BROKEN: Mapping[tuple[str, str], tuple[Change, str]] = {
     (SELECTS, "rows-of-stream"): (
         put(SELECTS, rows=300, passed=150, selectivity=0.5),
         "300 rows were looked at for f.kind = 'T4' in gates, but flights has 600",
+    ),
+    (KEYS, "once"): (twice(KEYS), "b by b.k = c.k = f.k in gates is there more than once"),
+    (KEYS, "rest-not-negative"): (
+        put(KEYS, rest=-1, rows=89),
+        "the number of rows of other values of b by b.k = c.k = f.k in gates is -1, below 0",
+    ),
+    (KEYS, "others-not-negative"): (
+        put(KEYS, others=-1.0),
+        "the number of other values of b by b.k = c.k = f.k in gates is -1, below 0",
+    ),
+    (KEYS, "heavy-and-rest"): (
+        put(KEYS, rest=1_000),
+        "b by b.k = c.k = f.k in gates has 1,200 rows, but 10 without the key, 80 of heavy values"
+        " and 1,000 of others",
     ),
     (SELECTS, "passed-known"): (
         put(SELECTS, passed=None),

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from optimizer.cost.dual import price
 from optimizer.estimate import Estimator
 from optimizer.identity import states
 from optimizer.plan import build, parse
 from optimizer.query import Query
-from optimizer.workload import Method, UnitCosts
+from optimizer.workload import Method, UnitCosts, Workload
 from stats.store import (
     BATCHES,
     EDGES,
@@ -255,3 +256,89 @@ def test_what_a_plan_showed_is_remembered_once_it_has_been_left(store: StatsStor
     last = observed(query, store, store.good()[-3:], name="q", batch=10, costs=UnitCosts())
     assert last.workload.streams["a"].rate == pytest.approx(10)
     assert last.corrections == pytest.approx({"join a-b": 2.0})
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+KEY = "a.k = b.k = c.k = d.k"
+
+
+def spread(*heavy: int, rest: int = 0, others: float = 0.0, names: str = NAMES) -> Any:
+    """Of 100 tuples of each input so many have this value and that, the same in every input."""
+    values = [{"value": str(i), "rows": rows} for i, rows in enumerate(heavy)]
+    return [
+        {"query": "q", "key": KEY, "alias": name, "rows": 100, "nulls": 100 - sum(heavy) - rest,
+         "heavy": values, "rest": rest, "others": others}
+        for name in names
+    ]  # fmt: skip
+
+
+def together(query: Query, load: Workload, names: str) -> float:
+    """The share of the combinations of those inputs that match, less what pairs say of it."""
+    return Estimator(query, load).lift(*(1 << NAMES.index(name) for name in names))
+
+
+def test_what_a_key_adds_by_hand(store: StatsStore):
+    query = chain()
+    fill(store, 0, keys=spread(30, 20, rest=40, others=10.0))
+    load = seen(query, store).workload
+    pair = 0.3**2 + 0.2**2 + 10 * 0.04**2
+    for names in ("abc", "abcd"):
+        n = len(names)
+        same = 0.3**n + 0.2**n + 10 * 0.04**n
+        assert together(query, load, names) == pytest.approx(same / pair ** (n - 1))
+    assert together(query, load, "abd") == 1
+
+
+def test_keys_that_are_heavy_in_one_window_need_not_be_in_the_next(store: StatsStore):
+    fill(store, 0, keys=spread(80))
+    fill(store, 1, keys=spread(0, 40))
+    query, weights = chain(), (sqrt(0.5), 1.0)
+
+    def mean(n: int) -> float:
+        return (weights[0] * 0.8**n + weights[1] * 0.4**n) / sum(weights)
+
+    found = together(query, seen(query, store).workload, "abc")
+    assert found == pytest.approx(mean(3) / mean(2) ** 2)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        spread(30, names="abc"),  # an input is missing
+        [row | {"rows": 0} for row in spread(30)],
+        [row | {"key": "a.k = b.k"} for row in spread(30)],  # the query was another one
+        [row | {"query": "another"} for row in spread(30)],
+    ],
+)
+def test_keys_that_say_nothing_of_the_query(store: StatsStore, rows: Any):
+    fill(store, 0, keys=rows)
+    assert seen(chain(), store).workload.keys == {}
+
+
+def test_what_keys_explain_is_not_corrected_once_more(store: StatsStore):
+    """A window without them, of an earlier version, is taken to be like the others."""
+    three = 0.5**3 / 0.25**2
+    fill(store, 2, keys=spread(50))
+    found = corrected(store, "(((a b) c) d)", ab=12_000, abc=round(180_000 * three))
+    assert all(factor == pytest.approx(1) for factor in found.corrections.values())
+
+
+def test_plans_are_compared_by_it(store: StatsStore):
+    """By pairs b, c and d together are few; but all three meet on one value, which a never has."""
+    query = chain()
+    fill(store, 0)
+    assert cheapest(query, seen(query, store).workload) == "(a (b (c d)))"
+    often = {"a": (0, 10), "b": (1, 1), "c": (1, 0), "d": (1, 0)}
+    rows = spread(0, 0)
+    for row in rows:
+        row["heavy"] = [{"value": str(i), "rows": n} for i, n in enumerate(often[row["alias"]])]
+    fill(store, 0, keys=rows)
+    assert cheapest(query, seen(query, store).workload) == "(((a b) c) d)"
+
+
+def cheapest(query: Query, load: Workload) -> str:
+    estimator = Estimator(query, load)
+    trees = ("(((a b) c) d)", "((a b) (c d))", "(a (b (c d)))", "(a ((b c) d))")
+    costs = {tree: price(build(query, parse(tree)), estimator).total.cpu for tree in trees}
+    return min(costs, key=costs.__getitem__)

@@ -38,6 +38,9 @@ def show(  # noqa: PLR0913  # options, each by its name
     edges: Annotated[bool, typer.Option("--edges", help="Only pairs of inputs.")] = False,
     selects: Annotated[bool, typer.Option("--selects", help="Only selects.")] = False,
     columns: Annotated[bool, typer.Option("--columns", help="Keys: how many, which most.")] = False,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="What three inputs or more are joined on, most first.")
+    ] = False,
     operators: Annotated[
         bool, typer.Option("--operators", help="What each did and keeps.")
     ] = False,
@@ -59,7 +62,7 @@ def show(  # noqa: PLR0913  # options, each by its name
     if not found:
         raise RefusedError("no such window has been gathered" if window else "none is quarantined")
     asked = {"streams": streams, "edges": edges, "selects": selects, "columns": columns,
-             "operators": operators, "errors": errors}  # fmt: skip
+             "keys": keys, "operators": operators, "errors": errors}  # fmt: skip
     parts = [name for name, wanted in asked.items() if wanted]
     if json:
         terminal.as_json({"job": job.job, "windows": _as_json(store, found, parts)})
@@ -199,6 +202,15 @@ _PARTS: Mapping[str, _Shown] = {
         lambda r: (
             r["stream"], r["value"], _count(r["rows"]), _count(r["nulls"]), _count(r["distinct"]),
             ", ".join(f"{one['value']} ({one['rows']:,})" for one in (r["heavy"] or ())[:3]),
+        ),
+    ),
+    "keys": _Shown(
+        ("query", "input", "key", "rows", "heaviest", "rest", "others"),
+        "rows rest others",
+        lambda r: (
+            r["query"], r["alias"], r["key"], _count(r["rows"]),
+            ", ".join(f"{one['value']} ({one['rows']:,})" for one in (r["heavy"] or ())[:3]),
+            _count(r["rest"]), _count(r["others"]),
         ),
     ),
     "operators": _Shown(

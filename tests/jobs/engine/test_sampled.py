@@ -12,6 +12,7 @@ from jobs.engine.microbatch import Engine, Job
 from jobs.engine.observed import observed
 from jobs.engine.sampled import sampled
 from jobs.engine.store import DeltaStore
+from optimizer.estimate import Estimator
 from optimizer.migration.matching import Context, States, name
 from optimizer.plan import build, parse
 from tests.optimizer.builders import joined, stream, where, window
@@ -119,3 +120,19 @@ def test_the_workload_of_a_job_without_statistics_knows_heavy_keys(tmp_path):
     b, c = keys(rows["b"]), keys(rows["c"])
     true = sum(count * c[key] for key, count in b.items()) / (3000 * 3000)
     assert load.selectivity("b", "c") == pytest.approx(true)
+
+
+def test_the_workload_of_a_job_without_statistics_knows_what_three_joined_on_a_key_come_to(
+    tmp_path,
+):
+    query = joined("abc", EDGES, window("abc", 60))
+    rows = skewed(5, 300, 1.2)
+    old, store = held(tmp_path, query, "(a b c)", rows)
+    batches = [{"streams": {one: {"rows": 0, "newest": None} for one in "abc"}, "operators": {}}]
+    load = observed(old, store, batches, 10.0)
+    a, b, c = (keys(rows[one]) for one in "abc")
+    true = sum(count * b[key] * c[key] for key, count in a.items()) / 300**3
+    estimator = Estimator(query, load)
+    by_pairs = load.selectivity("a", "b") * load.selectivity("b", "c")
+    assert estimator.crossing(1, 2) * estimator.crossing(3, 4) == pytest.approx(true, rel=0.02)
+    assert true > 2 * by_pairs
