@@ -22,11 +22,19 @@ ALL = "all jobs"
 JOBS = "MIDSTREAM_JOBS"
 """The job files: a JSON list, as `midstream up` sets it, or separated as in PATH."""
 
+OBJECTIVES = ("cost", "rate by 10 seconds", "first 1000 results")
+"""What plans are chosen for: one of these forms."""
+
+OBJECTIVE = r"cost|rate by [0-9]\S* .+|first [0-9]+ results?"
+"""The forms; what is within them is the command's to check."""
+
 SEARCHES = (
     "as-written", "mjoin-ordering", "min-state", "state-selection", "state-removal", "mjoin-init",
-    "bjtree-init", "two-layer", "jtree-finder",
+    "bjtree-init", "two-layer", "jtree-finder", "rate-max", "time-min", "exact",
 )  # fmt: skip
-"""How to search for a plan; to ask the optimizer itself would make parsing the DAGs slow."""
+"""How to search for a plan, the last three for an objective of output rates.
+
+To ask the optimizer itself would make parsing the DAGs slow."""
 
 MIGRATIONS = ("auto", "background", "moving-state", "parallel-track")
 """How to come to a plan."""

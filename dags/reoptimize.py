@@ -49,8 +49,10 @@ PARAMS = {
     "objective": Param(
         FILE,
         type="string",
+        pattern=rf"^({FILE}|{registry.OBJECTIVE})$",
+        examples=[FILE, *registry.OBJECTIVES],
         title="Objective",
-        description="cost, rate by 10 seconds, or first 1000 results: this time.",
+        description="What a plan is for, this time; other numbers will do.",
     ),
     "migration": Param(
         FILE,

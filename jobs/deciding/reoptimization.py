@@ -15,7 +15,8 @@ from jobs import workloads
 from jobs.commands.task import Task, from_job
 from jobs.deciding.decisions import Approval, Decision, DecisionLog
 from jobs.deciding.filling import Due, due
-from jobs.deciding.library import Entry, PlanLibrary, signature
+from jobs.deciding.learning import keep, learn
+from jobs.deciding.library import PlanLibrary, signature
 from jobs.deciding.objectives import changed
 from jobs.deciding.observations import Seen, see
 from jobs.deciding.weighing import Weighed, weigh
@@ -37,8 +38,6 @@ from optimizer.plan import Plan, to_json
 from optimizer.search import COSTS, ENDLESS
 
 ADVICE = "`midstream stats collect` and `midstream stats validate` make them"
-
-HOUR = 3600 * SECOND
 
 
 @dataclass(frozen=True)
@@ -180,6 +179,9 @@ def _task(desk: Desk, query: str) -> Task:
     if query not in desk.running.plans:
         raise RefusedError(f"the job has not run query {query} yet")
     names = COSTS if task.objective is None else (*COSTS, *ENDLESS)
+    if task.objective is None and strategy in ENDLESS:
+        why = f"{strategy} needs an objective of output rates: rate by 10 seconds"
+        raise InputError(why, "reoptimize.strategy")
     if strategy not in names:
         raise InputError(unknown("strategy", strategy, names), "reoptimize.strategy")
     return task
@@ -305,7 +307,7 @@ def reoptimize(job: Job, query: str, asked: Asked) -> Decision:
         return decide(Desk.of(job), query, asked)
     with DecisionLog.of(local(job.storage)).alone():
         desk = Desk.of(job)
-        _learn(desk, query)
+        learn(desk, query)
         return carry_out(desk, decide(desk, query, asked))
 
 
@@ -317,7 +319,7 @@ def carry_out(desk: Desk, decision: Decision) -> Decision:
         decision = _submit(desk, decision)
     desk.log.record(decision)
     if decision.outcome == Outcome.HOLD and decision.stays:
-        _note(desk, _entry(desk, decision))
+        keep(desk, decision)
     return decision
 
 
@@ -381,46 +383,3 @@ def _submit(desk: Desk, decision: Decision) -> Decision:
     )
     ask(desk.running.store, request)
     return replace(decision, request=request.id)
-
-
-# --- learning ------------------------------------------------------------------------------------
-
-
-def _learn(desk: Desk, query: str) -> None:
-    """Note the plan last migrated to, once it runs; drop it if it never came to that."""
-    migrated = desk.log.asked(query)
-    if migrated is None:
-        return
-    phase = next((one.phase for one in desk.records if one.request.id == migrated.request), "")
-    entry = _entry(desk, migrated)
-    if phase == "done":
-        _note(desk, entry)
-    elif phase == "aborted":
-        _drop(desk, entry)
-
-
-def _note(desk: Desk, entry: Entry) -> None:
-    """Write a plan down, or that it was found again, if that is an hour ago."""
-    noted = desk.library.find(entry.query, entry.fingerprint, entry.signature)
-    if noted is None or (noted.plan != entry.plan and noted.used < entry.used):
-        desk.library.put(entry)
-    elif noted.plan == entry.plan and entry.used - noted.used > HOUR:
-        desk.library.put(replace(noted, used=entry.used))
-
-
-def _drop(desk: Desk, entry: Entry) -> None:
-    """Forget a plan, unless it has proved good since."""
-    noted = desk.library.find(entry.query, entry.fingerprint, entry.signature)
-    if noted is not None and noted.plan == entry.plan and noted.used <= entry.used:
-        desk.library.forget(noted)
-
-
-def _entry(desk: Desk, decision: Decision) -> Entry:
-    return Entry(
-        decision.query,
-        fingerprint(desk.running.plans[decision.query].query),
-        decision.figures["signature"],
-        decision.chosen_plan,
-        decision.figures["advantage"],
-        decision.at,
-    )

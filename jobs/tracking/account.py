@@ -14,6 +14,7 @@ from jobs.commands.task import Task, from_job
 from jobs.deciding.decisions import Candidate, Decision
 from jobs.documents import Document
 from jobs.engine.layout import local
+from jobs.objectives import COST, objective
 from jobs.specs import Job
 from jobs.tracking.filling import filling
 from jobs.tracking.results import results
@@ -90,7 +91,7 @@ def _params(job: Job, decision: Decision) -> Iterator[tuple[str, str]]:
     yield "priced by", decision.figures.get("priced_by", "")
     yield "budget.cpu", str(limits.cpu)
     yield "budget.memory", str(job.budget.memory)
-    yield "objective", decision.figures.get("objective", "cost")
+    yield "objective", decision.figures.get("objective", COST)
     for name in ("drift", "windows", "cooldown", "horizon", "strategy", "approve"):
         yield f"policy.{name}", str(getattr(policy, name))
     for name, stream in decision.workload.get("streams", {}).items():
@@ -196,11 +197,12 @@ def _files(job: Job, decision: Decision) -> Iterator[tuple[str, str | bytes]]:
 
 
 def task_of(job: Job, decision: Decision) -> Task:
-    """The query under the workload that the decision saw."""
+    """The query under the workload that the decision saw, and for its objective."""
     task = from_job(job, decision.query)
     document = Document(job.file, decision.workload)
     _, load, _ = workloads.of(document, task.query)
-    return replace(task, workload=load)
+    wanted = objective(decision.figures.get("objective", COST))
+    return replace(task, workload=load, objective=wanted)
 
 
 def priced(task: Task, plan: Mapping[str, Any]) -> Priced:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -151,11 +152,32 @@ def test_the_forms_offer_every_strategy_there_is():
     from dags import registry
     from optimizer.migration import MIGRATIONS
     from optimizer.network.placement import NETWORK_PLACEMENTS
-    from optimizer.search import COSTS
+    from optimizer.search import COSTS, ENDLESS
 
-    assert set(registry.SEARCHES) == set(COSTS)
+    assert set(registry.SEARCHES) == {*COSTS, *ENDLESS}
     assert set(registry.MIGRATIONS) == {"auto", *MIGRATIONS}
     assert tuple(NETWORK_PLACEMENTS) == registry.NETWORKS
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("cost", True), ("rate by 10 seconds", True), ("rate by 1.5 minutes", True),
+        ("first 1000 results", True), ("first 1 result", True), ("", False), ("costs", False),
+        ("at cost", False), ("rate by soon", False), ("first results", False), ("fastest", False),
+    ],
+)  # fmt: skip
+def test_a_form_takes_the_three_forms_of_an_objective(text: str, fits: bool):
+    """As the command does, but for what only it can say of the numbers."""
+    from dags import registry
+    from jobs.objectives import objective
+
+    assert bool(re.fullmatch(registry.OBJECTIVE, text)) == fits
+    if fits:
+        objective(text)
+    else:
+        with pytest.raises(ValueError, match=r"\S"):
+            objective(text)
 
 
 def test_without_any_job(monkeypatch: pytest.MonkeyPatch):
