@@ -39,12 +39,21 @@ class Demand:
     """The columns kept of a stream with their bytes, where these are known by name."""
 
 
+Known = dict[tuple[Content, tuple[float, ...]], float]
+"""The bytes a second of streams, by what they hold and by what passes of it."""
+
+
 class Load(Protocol):
     """Base streams, and what any stream made of them carries."""
 
     @property
     def sources(self) -> Mapping[str, Source]:
         """The base streams by name."""
+        ...
+
+    @property
+    def known(self) -> Known:
+        """The bytes a second of each stream that somebody has asked for."""
         ...
 
     def rate(self, content: Content) -> float:
@@ -63,6 +72,8 @@ class WindowLoad:
     sources: Mapping[str, Source]
     window: float
     joins: Mapping[frozenset[str], float] = field(default_factory=dict)
+    known: Known = field(default_factory=dict, compare=False, repr=False)
+    """The bytes a second of each stream that somebody has asked for."""
 
     def rate(self, content: Content) -> float:
         """Tuples a second that newly combine, whichever of the k comes last."""
@@ -105,6 +116,13 @@ def width(content: Content) -> float:
 
 def volume(load: Load, content: Content) -> float:
     """Bytes a second."""
+    key = content, content.shares
+    if (found := load.known.get(key)) is None:
+        load.known[key] = found = _volume(load, content)
+    return found
+
+
+def _volume(load: Load, content: Content) -> float:
     try:
         found = load.rate(content) * width(content)
     except OverflowError:

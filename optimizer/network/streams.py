@@ -6,6 +6,7 @@ That is its name: two streams of equal content are one and the same, whoever com
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from math import prod
 
 from optimizer.network.implication import implies, normal
 
@@ -49,17 +50,23 @@ def covers(one: Part, other: Part) -> bool:
     )
 
 
-@lru_cache(maxsize=65536)
 def widened(one: Part, other: Part) -> Part:
     """The least that covers both."""
-    shared = {p for p in one.where if implied(p, other.where)}
-    shared |= {p for p in other.where if implied(p, one.where)}
+    names = shared(one.where, other.where)
+    where = frozenset(p for p in (*one.where, *other.where) if p.name in names)
     if one.columns is None or other.columns is None:
         width, columns = max(one.width, other.width), None
     else:
         columns = one.columns | other.columns
         width = sum(size for _, size in columns)
-    return replace(one, width=width, where=frozenset(shared), columns=columns)
+    return replace(one, width=width, where=where, columns=columns)
+
+
+@lru_cache(maxsize=65536)
+def shared(one: frozenset[Predicate], other: frozenset[Predicate]) -> frozenset[str]:
+    """The names of the predicates that both meet; what share that is may change."""
+    found = {p.name for p in one if implied(p, other)} | {p.name for p in other if implied(p, one)}
+    return frozenset(found)
 
 
 def holds(one: Part, other: Part) -> bool:
@@ -80,6 +87,13 @@ class Content:
 
     parts: tuple[Part, ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.parts)
+
     @cached_property
     def streams(self) -> frozenset[str]:
         """The base streams in it."""
@@ -90,21 +104,47 @@ class Content:
         """Of its parts; streams that differ in them are never one another's."""
         return tuple(part.window for part in self.parts)
 
+    @cached_property
+    def shares(self) -> tuple[float, ...]:
+        """What passes of each part: equal streams may differ in it, as statistics do."""
+        return tuple(prod(p.selectivity for p in part.where) for part in self.parts)
+
     def of(self, streams: Iterable[str]) -> "Content":
         """The part of it that holds those base streams."""
         wanted = frozenset(streams)
-        return Content(tuple(part for part in self.parts if part.stream in wanted))
+        if (found := self._parts.get(wanted)) is None:
+            found = Content(tuple(part for part in self.parts if part.stream in wanted))
+            self._parts[wanted] = found
+        return found
 
     def covers(self, other: "Content") -> bool:
         """Whether the other can be made of it by filters and projections alone."""
-        return self.streams == other.streams and all(
-            covers(mine, theirs) for mine, theirs in zip(self.parts, other.parts, strict=True)
-        )
+        return _covers(self, other)
 
     def widened(self, other: "Content") -> "Content":
         """The least that covers both."""
-        pairs = zip(self.parts, other.parts, strict=True)
-        return Content(tuple(widened(mine, theirs) for mine, theirs in pairs))
+        if (found := self._wider.get((other, other.shares))) is None:
+            pairs = zip(self.parts, other.parts, strict=True)
+            found = Content(tuple(widened(mine, theirs) for mine, theirs in pairs))
+            self._wider[other, other.shares] = found
+        return found
+
+    # What is advertised is looked at again for every query: it remembers what came of that.
+
+    @cached_property
+    def _parts(self) -> dict[frozenset[str], "Content"]:
+        return {}
+
+    @cached_property
+    def _wider(self) -> dict[tuple["Content", tuple[float, ...]], "Content"]:
+        return {}
+
+
+@lru_cache(maxsize=65536)
+def _covers(one: Content, other: Content) -> bool:
+    return one.streams == other.streams and all(
+        covers(mine, theirs) for mine, theirs in zip(one.parts, other.parts, strict=True)
+    )
 
 
 def filters(wide: Content, narrow: Content) -> list[tuple[str, Predicate]]:

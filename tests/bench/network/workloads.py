@@ -8,7 +8,7 @@ from random import Random
 
 from jobs.network.generate import transit_stub
 from jobs.network.session import Place
-from optimizer.network.load import Demand, Load, Source, WindowLoad
+from optimizer.network.load import Demand, Known, Load, Source, WindowLoad
 from optimizer.network.sites import Link, Site
 from optimizer.network.streams import Content, Part, Predicate
 
@@ -98,6 +98,7 @@ class SlideLoad:
 
     sources: Mapping[str, Source]
     feeds: Mapping[str, Feed] = field(default_factory=lambda: FEEDS)
+    known: Known = field(default_factory=dict, compare=False, repr=False)
 
     def rate(self, content: Content) -> float:
         """Tuples a second: the base stream's own, or a result's tuples by its slide."""

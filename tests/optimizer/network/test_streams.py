@@ -3,6 +3,7 @@
 import pytest
 
 from optimizer.network.implication import implies, normal
+from optimizer.network.load import Source, WindowLoad, volume
 from optimizer.network.streams import Content, Part, Predicate
 
 
@@ -46,3 +47,16 @@ def test_the_widened_keeps_what_both_say():
     assert content(1, "num = 7").widened(content(1, "num = 8")) == content(1)
     assert one.widened(other).covers(one)
     assert one.widened(other).covers(other)
+
+
+def test_what_passes_may_change_from_one_load_to_the_next():
+    """Equal predicates are one whatever passes; a stream's bytes go by what passes of its own."""
+    load = WindowLoad({"A": Source(10.0, 100.0, "n")}, 1.0)
+    half, tenth = (
+        Content((Part("A", 100.0, frozenset({Predicate.of("x < 5", share)})),))
+        for share in (0.5, 0.1)
+    )
+    assert half == tenth
+    assert [volume(load, one) for one in (half, tenth, half)] == [500.0, 100.0, 500.0]
+    assert [volume(load, one.widened(one)) for one in (half, tenth)] == [500.0, 100.0]
+    assert [volume(load, one.of("A")) for one in (half, tenth)] == [500.0, 100.0]
