@@ -1,11 +1,11 @@
 """Where a query may read its streams, or sets of them that are joined already, and the price."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from optimizer.network.deployment import Deployed, Key, Kind, Node, extra, widenings
-from optimizer.network.load import Load, Question
+from optimizer.network.deployment import Deployed, Key, Kind, Node, price
+from optimizer.network.load import Load, Question, volume
 from optimizer.network.sites import Network
 from optimizer.network.streams import Content
 
@@ -97,15 +97,14 @@ def adverts(question: Question, deployed: Deployed, network: Network) -> list[Of
     Relaxed ones of a plan hold different base streams, so no two of them share what is above.
     """
     streams = frozenset(question.names)
-    found = []
+    prices, found = Prices(deployed, question.load, network), []
     for node in deployed.nodes.values():
         if node.content.streams <= streams:
             mask = question.mask(node.content.streams)
             wanted = question.contents[mask]
             if node.content.windows == wanted.windows or node.key.kind is Kind.BASE:
                 site = network.index[node.site]
-                price = relaxed_price(node, wanted, deployed, question.load, network)
-                found.append(Offer(mask, site, node.key, price))
+                found.append(Offer(mask, site, node.key, prices.of(node, wanted)))
     return list(cheapest(found))
 
 
@@ -119,10 +118,30 @@ def cheapest(found: list[Offer]) -> Iterator[Offer]:
     yield from best.values()
 
 
-def relaxed_price(
-    node: Node, wanted: Content, deployed: Deployed, load: Load, network: Network
-) -> float:
-    """What it costs that a stream holds all that is wanted; nothing where it does already."""
-    if node.key.kind is Kind.BASE or node.content.covers(wanted):
-        return 0.0
-    return extra(deployed, widenings(deployed, node.key, wanted), load, network)
+@dataclass(frozen=True)
+class Prices:
+    """What it costs that streams hold more, each asked for once.
+
+    What a node reads holds different base streams, so nothing above it is counted twice.
+    """
+
+    deployed: Deployed
+    load: Load
+    network: Network
+    known: dict[tuple[Key, Content], float] = field(default_factory=dict)
+
+    def of(self, node: Node, wanted: Content) -> float:
+        """Of a stream that is to hold all that is wanted; nothing where it does already."""
+        if node.key.kind is Kind.BASE or node.content.covers(wanted):
+            return 0.0
+        if (found := self.known.get((node.key, wanted))) is None:
+            self.known[node.key, wanted] = found = self._of(node, node.content.widened(wanted))
+        return found
+
+    def _of(self, node: Node, wider: Content) -> float:
+        total = 0.0
+        for read in node.reads:
+            source, content = self.deployed.nodes[read.source], wider.of(read.content.streams)
+            more = volume(self.load, content) - volume(self.load, read.content)
+            total += more * price(self.network, source.site, node) + self.of(source, content)
+        return total

@@ -21,6 +21,9 @@ def network(
     ] = 100,
     seeds: Annotated[str, typer.Option(help="Networks and workloads, as A..B.")] = "0..10",
     figures: Annotated[bool, typer.Option(help="Measure every figure, not 12 to 14 alone.")] = True,
+    causes: Annotated[
+        bool, typer.Option("--causes", help="Measure why figures differ from the published ones.")
+    ] = False,
     theorems: Annotated[int, typer.Option(min=0, help="Random networks for the theorems.")] = 0,
     plots: Annotated[Path | None, typer.Option(help="Draw them into this directory.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -30,7 +33,7 @@ def network(
 
     if workload not in WORKLOADS:
         raise InputError(unknown("workload", workload, WORKLOADS), "--workload")
-    report = _report(workload, queries, _range(seeds), every=figures)
+    report = _report(workload, queries, _range(seeds), every=figures, causes=causes)
     if theorems:
         report["theorems"] = used(theorems)
     if plots is not None:
@@ -51,7 +54,10 @@ def _range(text: str) -> range:
     return range(int(first), int(last))
 
 
-def _report(workload: str, queries: int, seeds: range, *, every: bool) -> dict[str, Any]:
+def _report(
+    workload: str, queries: int, seeds: range, *, every: bool, causes: bool
+) -> dict[str, Any]:
+    from tests.bench.network import causes as why
     from tests.bench.network import figures as known
     from tests.bench.network.sequence import all_strategies
 
@@ -68,6 +74,13 @@ def _report(workload: str, queries: int, seeds: range, *, every: bool) -> dict[s
             found |= known.figures_10_and_11(seeds, queries)
             found["15"] = known.figure_15(seeds, queries)
             found["16"] = known.figure_16(seeds, min(queries, 25))
+    changed = {}
+    if causes:
+        with show.progress("causes"):
+            changed["baselines that reuse nothing"] = why.without_reuse(
+                workload, seeds, runs, queries
+            )
+            changed |= {"sources and sinks together": why.near(seeds, min(queries, 25))}
     return {
         "command": " ".join(["midstream bench network", *sys.argv[3:]]),
         "workload": workload,
@@ -75,6 +88,7 @@ def _report(workload: str, queries: int, seeds: range, *, every: bool) -> dict[s
         "seeds": len(seeds),
         "strategies": [_strategy(name, runs) for name in NETWORK_PLACEMENTS],
         "figures": dict(sorted(found.items(), key=lambda one: int(one[0]))),
+        "causes": changed,
     }
 
 
@@ -136,8 +150,9 @@ def _show(report: dict[str, Any]) -> None:
         for one in report["strategies"]
     ]  # fmt: skip
     show.table(columns, rows, right=" ".join(columns[1:]))
-    for name, figure in report["figures"].items():
-        show.heading(f"Figure {name}")
+    titles = {f"Figure {name}": figure for name, figure in report["figures"].items()}
+    for title, figure in (titles | report["causes"]).items():
+        show.heading(title)
         show.table(("what", "here", "+/-", "published"), list(_lines(figure)), right="here +/-")
     if "theorems" in report:
         shares = report["theorems"]

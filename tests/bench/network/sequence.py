@@ -1,7 +1,7 @@
 """A sequence of queries planned by each strategy, and what that came to."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean, stdev
 from typing import Any
@@ -34,12 +34,16 @@ class Run:
         return self.examined / self.space
 
 
-def run(strategy: str, where: Place, load: Load, demands: Iterable[Demand]) -> Run:
-    """Deploy the queries one after another."""
-    session = Session.begin(where, load, strategy)
-    sums, total = [], 0.0
+def run(
+    strategy: str, where: Place, load: Load, demands: Iterable[Demand], *, reuse: bool = True
+) -> Run:
+    """Deploy the queries one after another; without reuse each as if it was the only one."""
+    session = begun = Session.begin(where, load, strategy)
+    sums, total, joins = [], 0.0, 0
     for demand in demands:
+        session = replace(session, deployed=session.deployed if reuse else begun.deployed)
         session = session.deploy(demand)
+        joins += len(session.plans[demand.name][0].nodes) - 1
         total += session.plans[demand.name][0].usage
         sums.append(total)
     plans = [done for done, _ in session.plans.values()]
@@ -48,7 +52,7 @@ def run(strategy: str, where: Place, load: Load, demands: Iterable[Demand]) -> R
         sum(p.effort.examined for p in plans),
         sum(p.effort.evaluated for p in plans),
         sum(p.space for p in plans),
-        len(session.deployed.operators()),
+        joins,
         len(session.deployed.filters()),
         sum(len(p.reused) for p in plans),
         fmean(seconds for _, seconds in session.plans.values()),

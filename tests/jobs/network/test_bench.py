@@ -10,7 +10,16 @@ from optimizer.network.placement import NETWORK_PLACEMENTS
 from optimizer.network.streams import Predicate
 from optimizer.query import Column, Stream
 from optimizer.sql import parse
-from tests.bench.network.workloads import FEEDS, MINUTE, SlideLoad, enterprise, synthetic
+from tests.bench.network.causes import NEAR, neighbours
+from tests.bench.network.sequence import network_of
+from tests.bench.network.workloads import (
+    FEEDS,
+    MINUTE,
+    SlideLoad,
+    enterprise,
+    stubs,
+    synthetic,
+)
 
 MINE = ("flights", "baggage", "check-ins")
 
@@ -27,6 +36,29 @@ def test_every_strategy_beside_what_was_published(workload: str, capsys):
     assert found["strategies"][0]["over_optimum"] == 0
     assert list(found["figures"]) == (["12"] if workload == "synthetic" else ["13", "14"])
     assert found["theorems"]["networks"] == 2
+
+
+def test_causes_change_one_thing_at_a_time(capsys):
+    """Baselines that reuse nothing make a join for each but one of a query's streams."""
+    options = ["--queries", "3", "--seeds", "0..1", "--no-figures", "--causes", "--json"]
+    assert run(["bench", "network", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    alone = found["causes"]["baselines that reuse nothing"]
+    where = network_of(128, 0, 32)
+    _, demands = synthetic(stubs(where), 0, 3)
+    joins = sum(len(demand.streams) - 1 for demand in demands)
+    (mine,) = [one["joins"] for one in found["strategies"] if one["strategy"] == "top-down"]
+    assert alone["fewer joins"]["top-down"]["mean"] == pytest.approx(1 - mine / joins)
+    assert list(found["causes"]["sources and sinks together"]) == [f"{n} sites" for n in NEAR]
+
+
+def test_neighbours_are_the_nearest():
+    where = network_of(128, 0, 16)
+    chosen = neighbours(where, 3, 8)
+    centre, net = stubs(where)[3], where.network
+    others = [net.distance(centre, name) for name in stubs(where) if name not in chosen]
+    assert chosen[0] == centre
+    assert max(net.distance(centre, name) for name in chosen) <= min(others)
 
 
 @pytest.mark.parametrize("options", [["--workload", "x"], ["--seeds", "3"], ["--seeds", "3..2"]])

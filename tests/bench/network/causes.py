@@ -1,0 +1,76 @@
+"""Why figures differ from the published ones: one thing changed at a time, the rest as it was."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from jobs.network.session import Place
+from tests.bench.network.figures import OURS, PHASED, Figure, entry, saved
+from tests.bench.network.sequence import WORKLOADS, Run, network_of, run
+from tests.bench.network.workloads import stubs
+
+
+def without_reuse(workload: str, seeds: range, runs: Sequence[dict[str, Run]], queries: int) -> Any:
+    """Baselines that read base streams only: joins and usage of ours beside theirs."""
+    alone = [_alone(workload, seed, queries) for seed in seeds]
+    pairs = list(zip(runs, alone, strict=True))
+    found: Figure = {
+        "fewer joins": {
+            name: entry((saved(r[name].joins, _joins(a)) for r, a in pairs), None) for name in OURS
+        }
+    }
+    for other in PHASED:
+        found[f"saved against {other}"] = {
+            name: entry((saved(r[name].usage, a[other].usage) for r, a in pairs), None)
+            for name in OURS
+        }
+    return found
+
+
+def _alone(workload: str, seed: int, queries: int) -> dict[str, Run]:
+    where = network_of(128, seed, 32)
+    load, demands = WORKLOADS[workload](stubs(where), seed, queries)
+    return {name: run(name, where, load, demands, reuse=False) for name in PHASED}
+
+
+def _joins(alone: dict[str, Run]) -> float:
+    return fmean(alone[name].joins for name in PHASED)
+
+
+NEAR = (8, 16, 32, 128)
+"""Stub sites, next to one another, among which streams come in and results go out."""
+
+
+def near(seeds: range, queries: int) -> Figure:
+    """Bottom-up beside top-down where sources and sinks are together: figures 6, 8, 15 and 16."""
+    found: Figure = {}
+    for sites in NEAR:
+        runs = [_near(seed, queries, sites) for seed in seeds]
+        pairs = [(one["bottom-up"], one["top-down"]) for one in runs]
+        found[f"{sites} sites"] = {
+            "bottom-up examines less": entry(
+                (saved(b.examined, t.examined) for b, t in pairs), 0.67
+            ),
+            "bottom-up takes less time": entry(
+                (saved(b.seconds, t.seconds) for b, t in pairs), 0.7
+            ),
+            "bottom-up uses more": entry((b.usage / t.usage - 1 for b, t in pairs), None),
+        }
+    return found
+
+
+def _near(seed: int, queries: int, sites: int) -> dict[str, Run]:
+    where = network_of(128, seed, 16)
+    load, demands = WORKLOADS["synthetic"](neighbours(where, seed, sites), seed, queries)
+    return {name: run(name, where, load, demands) for name in ("top-down", "bottom-up")}
+
+
+def neighbours(where: Place, seed: int, sites: int) -> list[str]:
+    """So many stub sites, the nearest to one of them."""
+    names = stubs(where)
+    centre = where.network.index[names[seed % len(names)]]
+    rows = [where.network.index[name] for name in names]
+    order = np.argsort(where.network.distances[centre][rows], kind="stable")
+    return [names[int(at)] for at in order[:sites]]
