@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from jobs.engine.executors import Parameters, Written
 from jobs.engine.executors.filed import quoted
@@ -196,12 +196,13 @@ def duck_text(statement: exp.Query) -> str:
     for select in reversed(list(turned.find_all(exp.Select))):
         joins = select.args.get("joins") or []
         if joins and all(join.args.get("on") and not join.side for join in joins):
-            source = select.args["from_"].this.sql("duckdb")
+            source = select.args["from_"].this
             for join in joins:
-                first, condition = join.this.sql("duckdb"), join.args["on"].sql("duckdb")
-                source = f"({first} JOIN {source} ON {condition})"
+                first = join.this
+                first.set("joins", [exp.Join(this=source, on=join.args["on"])])
+                source = exp.Subquery(this=first)
             select.set("joins", [])
-            select.set("from_", parse_one(f"FROM {source}", read="duckdb").args["from_"])
+            select.set("from_", exp.From(this=source))
     return turned.sql("duckdb")
 
 
