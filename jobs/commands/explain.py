@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import show
-from jobs.errors import MidstreamError, RefusedError
+from jobs.errors import InputError, MidstreamError, RefusedError
 
 if TYPE_CHECKING:
     from jobs.commands.task import Task
@@ -89,13 +89,15 @@ def _network(found: _Found, *, asked: bool) -> dict[str, Any]:
         return {}
     from jobs.network.usage import usage
 
-    priced = found.priced
-    made = usage(found.job, found.task.name, priced.plan, priced.workload, asked=asked)
-    return {"network": made}
+    plan, workload = found.priced.plan, found.priced.workload
+    try:
+        return {"network": usage(found.job, found.task.name, plan, workload, asked=asked)}
+    except InputError as error:
+        return {"network": {"error": str(error)}}
 
 
 def _panel(network: dict[str, Any]) -> "Drawing | None":
-    if not network:
+    if "error" in network.get("network", {"error": ""}):
         return None
     from jobs.network.usage import drawn
     from optimizer.picture.sites import panel
@@ -107,6 +109,9 @@ def _show_network(found: dict[str, Any]) -> None:
     from jobs.network.report import figure
     from optimizer.explain import size
 
+    if "error" in found:
+        show.note(f"What it takes of the network is not known: {found['error']}")
+        return
     where = "as deployed" if found["deployed"] else "its operators at the job's own site"
     show.out.print()
     rows = [

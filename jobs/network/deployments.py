@@ -3,7 +3,9 @@
 One row each, kept for good; `midstream plan-network JOB` makes them, and `midstream reoptimize`.
 """
 
+import fcntl
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from json import dumps, loads
@@ -13,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from jobs.engine.lease import private
 from jobs.engine.rows import read
 
 _SCHEMA = pa.schema([
@@ -67,7 +70,7 @@ class Deployment:
     by: str = ""
     why: str = ""
     deployed: bool = False
-    """Whether it is in force now; otherwise it was proposed."""
+    """Whether it was deployed; otherwise it was proposed."""
     key: str = ""
     """Equal for those that would do the same for the same reason."""
 
@@ -104,6 +107,14 @@ class DeploymentLog:
         """The table, for whoever reads Delta."""
         return self.root / "log"
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let nobody else decide meanwhile: two who look at the same windows propose once."""
+        private(self.root)
+        with (self.root / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def picture(self, id_: str, strategy: str) -> Path:
         """What a strategy would deploy."""
         return self.root / "pictures" / id_ / f"{strategy}.svg"
@@ -112,7 +123,6 @@ class DeploymentLog:
         """Append a deployment."""
         row = one.to_json() | {"content": dumps(one.to_json())}
         rows = pa.Table.from_pylist([{name: row[name] for name in _SCHEMA.names}], _SCHEMA)
-        self.root.mkdir(parents=True, exist_ok=True)
         write_deltalake(self.path, rows, mode="append")
 
     def all(self) -> list[Deployment]:

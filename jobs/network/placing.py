@@ -5,6 +5,7 @@ by window.  A deployment is data: the states that would move, and the steps from
 """
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -147,7 +148,13 @@ def _candidate(scene: Scene, session: Session, seconds: float, *, exact: bool) -
 
 def propose(job: Job, wish: Wish, *, keep: bool = True) -> Decided:
     """A deployment, if usage has drifted and that pays; written down unless it is there already."""
-    scene, log = Scene.of(job, wish), DeploymentLog.of(local(job.storage))
+    log = DeploymentLog.of(local(job.storage))
+    with log.alone() if keep else nullcontext():
+        return _propose(job, wish, log, keep=keep)
+
+
+def _propose(job: Job, wish: Wish, log: DeploymentLog, *, keep: bool) -> Decided:
+    scene = Scene.of(job, wish)
     if scene is None:
         return _nothing(job, wish), None
     choice = choose(scene, wish)
@@ -162,7 +169,13 @@ def propose(job: Job, wish: Wish, *, keep: bool = True) -> Decided:
 
 def deploy(job: Job, wish: Wish, *, keep: bool = True) -> Decided:
     """The best deployment whatever the thresholds say; from now on it is in force."""
-    scene, log = Scene.of(job, wish), DeploymentLog.of(local(job.storage))
+    log = DeploymentLog.of(local(job.storage))
+    with log.alone() if keep else nullcontext():
+        return _deploy(job, wish, log, keep=keep)
+
+
+def _deploy(job: Job, wish: Wish, log: DeploymentLog, *, keep: bool) -> Decided:
+    scene = Scene.of(job, wish)
     if scene is None:
         return _nothing(job, wish), None
     choice = choose(scene, wish)

@@ -5,7 +5,9 @@ has 40 bytes in three columns; `narrow` does not need one of a's.
 """
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from deltalake import DeltaTable
 from jobs import specs
 from jobs.cli import run
 from jobs.network import placing
+from jobs.network.deployments import DeploymentLog
 from jobs.network.scene import Wish
 from optimizer.network.placement import NETWORK_PLACEMENTS
 from stats.store import EDGES, SELECTS, StatsStore
@@ -130,6 +133,19 @@ def test_a_proposal_is_written_down_once(stage: Stage):
     assert DeltaTable(log).to_pyarrow_table().num_rows == 1
     pictures = stage.path / "store" / "network" / "pictures" / first["id"]
     assert {path.stem for path in pictures.iterdir()} == set(NETWORK_PLACEMENTS)
+
+
+def test_two_who_look_at_once_propose_once(stage: Stage):
+    log = DeploymentLog.of(stage.path / "store")
+    job, wish = specs.load(stage.file), Wish(SECOND, "eva")
+    with ThreadPoolExecutor(1) as pool, log.alone():
+        other = pool.submit(placing.propose, job, wish)
+        sleep(0.3)
+        assert not other.done()
+        assert log.all() == []
+    assert other.result()[0].outcome == "deploy"
+    again, _ = placing.propose(job, Wish(2 * SECOND, "eva"))
+    assert [one.id for one in log.all()] == [again.id]
 
 
 def test_what_is_deployed_is_in_force(stage: Stage):
@@ -313,6 +329,15 @@ def test_explain_goes_by_what_is_deployed(stage: Stage):
     asked = explained(stage, "--plan", "(a b)")
     assert (asked["deployed"], asked["usage"]) == (False, pytest.approx(WIDE_NOW))
     assert "as deployed" in stage.people(command="explain")
+
+
+def test_a_plan_is_explained_though_a_network_cannot_say(stage: Stage):
+    stage.write("self")
+    svg = stage.path / "plan.svg"
+    found = stage("--svg", str(svg), command="explain")
+    assert "joins itself" in found["network"]["error"]
+    assert "by the site that reads" not in svg.read_text()
+    assert "is not known" in stage.people(command="explain")
 
 
 # --- many streams --------------------------------------------------------------------------------
