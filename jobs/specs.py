@@ -387,6 +387,12 @@ class Job(Model):
             raise wrong({loc: "is a site of no network: name its file under network"})
         return self
 
+    @property
+    def widths(self) -> dict[str, int]:
+        """How much event time the partitions of states hold, in microseconds, if the file says."""
+        asked = {name: one.layout.width or self.layout.width for name, one in self.streams.items()}
+        return {name: width // MICROSECOND for name, width in asked.items() if width}
+
     @model_validator(mode="after")
     def _own_sinks(self) -> "Job":
         owners: dict[str, str] = {}

@@ -189,13 +189,8 @@ def engine_job(job: Job) -> EngineJob:
         )
         for name, spec in job.streams.items()
     }
-    return EngineJob(job.job, ingests, {name: job.plan(name) for name in job.queries}, widths(job))
-
-
-def widths(job: Job) -> Widths:
-    """How much event time the partitions of states hold, where the job says so."""
-    asked = {name: spec.layout.width or job.layout.width for name, spec in job.streams.items()}
-    return Widths({name: width // MICROSECOND for name, width in asked.items() if width})
+    plans = {name: job.plan(name) for name in job.queries}
+    return EngineJob(job.job, ingests, plans, Widths(job.widths))
 
 
 def streams(job: Job) -> list[Inlet]:

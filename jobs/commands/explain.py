@@ -10,7 +10,10 @@ from jobs import show
 from jobs.errors import InputError, MidstreamError, RefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jobs.commands.task import Task
+    from jobs.engine.state_layout import StateLayout
     from jobs.pricing import Ground
     from jobs.specs import Job
     from optimizer.cost.dual import Priced
@@ -48,11 +51,12 @@ def explain(
         draw(priced, svg, title=task.name, budget=task.budget, below=_panel(network))
     if json:
         by = found.ground.to_json() if found.ground else {"source": found.source}
-        show.as_json(
-            {"query": task.name, "priced_by": by} | _made(found) | network | as_json(priced)
-        )
+        plan_as_json = as_json(priced)
+        _lay_out(plan_as_json["root"], found)
+        show.as_json({"query": task.name, "priced_by": by} | _made(found) | network | plan_as_json)
         return
     show.tree(as_text(priced))
+    _show_layout(found)
     if network:
         _show_network(network["network"])
     if made := _made(found):
@@ -81,6 +85,46 @@ class _Found:
     @property
     def source(self) -> str:
         return "assumed" if self.priced.workload.assumed else "workload file"
+
+
+def _layouts(found: _Found) -> "Mapping[str, StateLayout]":
+    """How a job's states will lie on the disk, by key."""
+    if found.job is None:
+        return {}
+    from jobs.engine.partitions import Widths
+    from jobs.engine.state_layout import layouts
+
+    batch = found.job.trigger.total_seconds()
+    return layouts(found.priced, Widths(found.job.widths), batch)
+
+
+def _lay_out(root: dict[str, Any], found: _Found) -> None:
+    """Add to each state how it will lie on the disk."""
+    known, todo = _layouts(found), [root]
+    for node in todo:
+        todo += node.get("inputs", ())
+        if "state" in node and node["state"]["key"] in known:
+            node["state"]["layout"] = known[node["state"]["key"]].to_json()
+
+
+def _show_layout(found: _Found) -> None:
+    """A line a state, if the plan is a job's."""
+    from optimizer.migration.matching import States, name
+
+    nodes, known = States.of(found.priced.plan).nodes, _layouts(found)
+    rows = [
+        (name(nodes[key][0]), _seconds(one.kept), _seconds(one.width),
+         f"{one.batch_files}", f"{one.files:,}")
+        for key, one in known.items()
+    ]  # fmt: skip
+    if rows:
+        show.out.print()
+        show.table(("state", "kept", "partition", "files/batch", "files"), rows,
+                   right="kept partition files/batch files")  # fmt: skip
+
+
+def _seconds(microseconds: int) -> str:
+    return f"{microseconds / 1e6:,.3g} s" if microseconds < 1e10 else f"{microseconds / 1e6:,.0f} s"
 
 
 def _network(found: _Found, *, asked: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ BENCHES: dict[str, str] = {
     "differential": "tests.bench.differential:differential",
     "drift": "tests.bench.drift:drift",
     "durability": "tests.bench.durability:durability",
+    "files": "tests.bench.files:files",
     "migration": "tests.bench.migration:migration",
     "flights": "tests.bench.flights:flights",
     "mutation": "tests.bench.mutation:mutation",

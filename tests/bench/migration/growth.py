@@ -2,7 +2,7 @@
 
 Selectivities are the same everywhere, so that a tuple finds more partners as there are more tuples
 to meet.  Zhu's unit costs are fitted on the first point; ours, which tell what every fill takes
-apart from its work, on every other point.
+apart from its work, on every other point, and again on the first half of them.
 """
 
 from collections.abc import Iterable
@@ -45,6 +45,7 @@ def growth(
     values = settings[0].values(PARTNERS[settings[0].count])
     points = [_measured(chain, values, engine, lateness, runs) for chain in settings]
     fitted = calibrate(point.move for point in points[::2])
+    ahead = calibrate(point.move for point in points[: (len(points) + 1) // 2])
     first = points[0]
     scale = first.move.cpu / _moving(first.chain, values)
     return {
@@ -58,6 +59,7 @@ def growth(
                 "moving_state_wall_ms": 1000 * point.move.seconds,
                 "zhu_moving_state_ms": 1000 * scale * _moving(point.chain, values),
                 "our_moving_state_ms": 1000 * point.move.predicted(fitted),
+                "our_extrapolated_ms": 1000 * point.move.predicted(ahead),
                 "parallel_track_s": point.track,
                 "zhu_parallel_track_s": zhu.parallel_track(point.chain.window, 3),
                 "our_parallel_track_s": zhu.settled_track(point.chain.window, lateness),

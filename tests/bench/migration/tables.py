@@ -86,7 +86,8 @@ def _often(interval: float) -> str:
 def _growth(part: dict[str, Any]) -> None:
     show.heading(f"{' -> '.join(part['trees'])} against the {part['against']}")
     columns = (
-        part["against"], "T_MS ms", "Zhu", "ours", "T_PT s", "2W (Zhu)", "W + lateness",
+        part["against"], "T_MS ms", "Zhu", "ours", "ahead", "T_PT s", "2W (Zhu)",
+        "W + lateness",
     )  # fmt: skip
     rows = [
         (
@@ -94,6 +95,7 @@ def _growth(part: dict[str, Any]) -> None:
             f"{point['moving_state_ms']:,.1f}",
             f"{point['zhu_moving_state_ms']:,.1f}",
             f"{point['our_moving_state_ms']:,.1f}",
+            f"{point['our_extrapolated_ms']:,.1f}",
             str(point["parallel_track_s"]),
             f"{point['zhu_parallel_track_s']:g}",
             f"{point['our_parallel_track_s']:g}",
