@@ -1,6 +1,6 @@
 """Why figures differ from the published ones: one thing changed at a time, the rest as it was."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -13,26 +13,36 @@ from tests.bench.network.workloads import stubs
 
 
 def without_reuse(workload: str, seeds: range, runs: Sequence[dict[str, Run]], queries: int) -> Any:
-    """Baselines that read base streams only: joins and usage of ours beside theirs."""
+    """Nothing to reuse, for the baselines alone or for all: figures 12 to 14."""
     alone = [_alone(workload, seed, queries) for seed in seeds]
     pairs = list(zip(runs, alone, strict=True))
     found: Figure = {
-        "fewer joins": {
-            name: entry((saved(r[name].joins, _joins(a)) for r, a in pairs), None) for name in OURS
+        "for the baselines": {
+            "fewer joins": _by_name(lambda n: [saved(r[n].joins, _joins(a)) for r, a in pairs])
         }
     }
     for other in PHASED:
-        found[f"saved against {other}"] = {
-            name: entry((saved(r[name].usage, a[other].usage) for r, a in pairs), None)
-            for name in OURS
-        }
+        found["for the baselines"][f"saved against {other}"] = _by_name(
+            lambda n, o=other: [saved(r[n].usage, a[o].usage) for r, a in pairs]  # type: ignore[misc]
+        )
+    found["for all"] = {
+        "over the optimum": _by_name(
+            lambda n: [a[n].usage / a["exhaustive"].usage - 1 for a in alone]
+        )
+    }
     return found
 
 
+def _by_name(of: Callable[[str], list[float]]) -> Figure:
+    return {name: entry(of(name), None) for name in OURS}
+
+
 def _alone(workload: str, seed: int, queries: int) -> dict[str, Run]:
+    """Each query as if it was the only one."""
     where = network_of(128, seed, 32)
     load, demands = WORKLOADS[workload](stubs(where), seed, queries)
-    return {name: run(name, where, load, demands, reuse=False) for name in PHASED}
+    names = ("exhaustive", *OURS, *PHASED)
+    return {name: run(name, where, load, demands, reuse=False) for name in names}
 
 
 def _joins(alone: dict[str, Run]) -> float:

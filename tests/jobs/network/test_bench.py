@@ -43,7 +43,7 @@ def test_causes_change_one_thing_at_a_time(capsys):
     options = ["--queries", "3", "--seeds", "0..1", "--no-figures", "--causes", "--json"]
     assert run(["bench", "network", *options]) == 0
     found = json.loads(capsys.readouterr().out)
-    alone = found["causes"]["baselines that reuse nothing"]
+    alone = found["causes"]["nothing to reuse"]["for the baselines"]
     where = network_of(128, 0, 32)
     _, demands = synthetic(stubs(where), 0, 3)
     joins = sum(len(demand.streams) - 1 for demand in demands)
