@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,7 +52,7 @@ def rate(  # noqa: PLR0917  # typer reads options from parameters
         "load": os.getloadavg()[0],
     }
     if svg is not None:
-        figures.draw(svg, runs)
+        _draw(svg, report["parts"], runs)
     if json:
         show.as_json(report)
     else:
@@ -60,3 +61,10 @@ def rate(  # noqa: PLR0917  # typer reads options from parameters
             show.heading(name)
             TABLES[name](found)
     return 0
+
+
+def _draw(directory: Path, parts: Mapping[str, Any], runs: int) -> None:
+    """The figures of the paper; those measured where that part was asked for."""
+    figures.draw(directory, runs)
+    if "measured" in parts:
+        figures.measured(directory / "rate-measured.svg", parts["measured"])

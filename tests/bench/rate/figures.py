@@ -1,6 +1,6 @@
 """The figures of the benchmark: crossing plans, the crossing against cost, five streams."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,17 @@ def draw(directory: Path, runs: int) -> None:
     _against_cost(directory / "rate-cost.svg")
 
 
+def measured(path: Path, part: Mapping[str, Any]) -> None:
+    """What the sink of each job held, as it was counted."""
+    figure, axes = _axes()
+    for name, job in part["jobs"].items():
+        seconds, results = zip(*job["curve"], strict=True)
+        dashed = "--" if name in part["decided"] else "-"
+        axes.plot(seconds, results, dashed, label=f"{name}: {job['plan']} in the end")
+    axes.set(xlabel="seconds", ylabel="results in the sink")
+    _save(figure, axes, path)
+
+
 def _report(given: RateLoad, texts: Sequence[str], seconds: float, runs: int) -> Report:
     judge = Judge(given, Objective(by=seconds))
     planned = []
@@ -41,13 +52,7 @@ def _report(given: RateLoad, texts: Sequence[str], seconds: float, runs: int) ->
 
 
 def _against_cost(path: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "midstream"
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7, 3.6))
+    figure, axes = _axes()
     for model, label in (("exact", "exact model"), ("printed", "equations 2 and 3 as printed")):
         costs, results = _line(model)
         axes.plot(costs, results, label=label)
@@ -55,6 +60,23 @@ def _against_cost(path: Path) -> None:
     axes.set(
         xlabel="move + hash + probe, ms", ylabel="results where the plans cross", ylim=(0, 8e3)
     )
+    _save(figure, axes, path)
+
+
+def _axes() -> tuple[Any, Any]:
+    """An empty picture whose file is the same whenever it is drawn."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "midstream"
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(7, 3.6))
+
+
+def _save(figure: Any, axes: Any, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
     axes.legend(frameon=False)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
