@@ -15,11 +15,14 @@ from jobs.documents import read
 from jobs.engine.layout import JobStore, local
 from jobs.engine.lease import holder
 from jobs.engine.microbatch import fingerprint
+from jobs.engine.migration import begin_track, completed
 from jobs.engine.migrator import context_of, mark, still_partial
 from jobs.engine.progress import DECISIONS, Decision, latest
 from jobs.engine.requests import MIGRATE, Request, asked, told
 from jobs.engine.rows import read as read_row
 from jobs.engine.sampled import sampled
+from jobs.engine.states import table_of
+from jobs.engine.store import File
 from jobs.errors import InputError, RefusedError
 from jobs.pricing import Ground, ground
 from jobs.specs import MICROSECOND, Job
@@ -30,8 +33,8 @@ from optimizer.cost.feasibility import Objective, Utilisation
 from optimizer.estimate import Estimator
 from optimizer.explain import cpu_text, size
 from optimizer.migration import AUTO, MIGRATIONS, Option, auto
-from optimizer.migration.cost import Figures
-from optimizer.migration.matching import States, check
+from optimizer.migration.cost import Beginning, Figures
+from optimizer.migration.matching import Context, States, check, young
 from optimizer.migration.preview import Preview, preview
 from optimizer.migration.steps import Refused, Step, to_json, with_proof
 from optimizer.plan import Plan, PlanError, from_json
@@ -82,6 +85,21 @@ class Running:
     def rows(self) -> dict[str, float]:
         """How many rows each state holds."""
         return {key: work["state_rows"] for key, work in self.batches[0]["operators"].items()}
+
+    def begins(self, old: Plan, new: Plan, context: Context) -> Beginning:
+        """What a parallel track would fill first, and how many rows of each state are so young."""
+        last = self.batches[0]
+        newest = {name: one["newest"] for name, one in last["streams"].items()}
+        since, fills = begin_track(young(old, new, context), newest, last["watermark"])
+        if not fills:
+            return Beginning()
+        states = States.of(old).nodes
+        rows = {
+            key: float(sum(f.rows for f in self.store.files(table_of(key)) if _later(f, since)))
+            for key, nodes in states.items()
+            if completed(nodes[0], newest) >= since
+        }
+        return Beginning(tuple(fills), dict.fromkeys(states, 0.0) | rows)
 
     def waiting(self, query: str) -> list[Request]:
         """Migrations of a query that have been asked for and have not begun."""
@@ -209,6 +227,8 @@ class Subject:
         compared: tuple[Option, ...] = ()
         try:
             check(old.plan, new.plan)
+            begins = self.running.begins(old.plan, new.plan, context)
+            figures = replace(figures, begins=begins)
             if strategy == AUTO:
                 choice = auto(old.plan, new.plan, context, figures)
                 strategy, steps, reason = choice.strategy, choice.steps, choice.reason
@@ -271,6 +291,11 @@ def _alone(under_way: Request | None, request: Request) -> Check:
     if under_way.query == request.query:
         return Check(ok=False, text=f"{text}: wait for its end, or abort it", fatal=True)
     return Check(ok=False, text=f"{text}: this one waits for its end")
+
+
+def _later(file: File, since: int) -> bool:
+    """Whether it may hold rows that are as young as that."""
+    return file.until is None or file.until > since
 
 
 def _micros(length: timedelta) -> int:

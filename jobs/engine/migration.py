@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from jobs.engine.ingest import ALWAYS
 from jobs.engine.requests import Request
 from jobs.engine.rows import read
 from optimizer.migration.steps import CutOver, Fill, Prove, Step, Track, Wait, from_json, to_json
-from optimizer.plan import Plan
+from optimizer.plan import Node, Plan, Source, walk
 from optimizer.plan import from_json as plan_from_json
 
 _WHERE = "the migration under way in control/decisions"
@@ -85,6 +86,29 @@ class Migration:
             "slices": None if slices is None else tuple(slices),
         }
         return read(cls, content, _WHERE)
+
+
+def completed(node: Node, newest: Mapping[str, int | None]) -> int:
+    """The event time after which no combination of an operator's inputs is there."""
+    names = {source.stream.name for source in walk(node) if isinstance(source, Source)}
+    times = [time for name, time in newest.items() if name in names]
+    return min((ALWAYS if time is None else time for time in times), default=ALWAYS)
+
+
+def begin_track(
+    found: Mapping[Node, Fill | None], newest: Mapping[str, int | None], watermark: int | None
+) -> tuple[int, list[Fill]]:
+    """From when on a parallel track takes tuples, and the states that are filled with younger ones.
+
+    It is just past the newest of the slowest stream, if that still counts, and past all that a
+    state might hold of which younger rows cannot be made.
+    """
+    slowest = min((time for time in newest.values() if time is not None), default=ALWAYS)
+    unsure = [completed(node, newest) for node, fill in found.items() if fill is None]
+    since = max(slowest, ALWAYS if watermark is None else watermark, *unsure) + 1
+    return since, [
+        fill for node, fill in found.items() if fill and completed(node, newest) >= since
+    ]
 
 
 def coming(request: Request, plans: Mapping[str, Plan]) -> Plan:

@@ -17,7 +17,7 @@ from jobs.engine.filling import Filler
 from jobs.engine.hooks import HookError, run_hook
 from jobs.engine.ingest import ALWAYS
 from jobs.engine.lower import Change
-from jobs.engine.migration import Migration, coming
+from jobs.engine.migration import Migration, begin_track, coming
 from jobs.engine.pace import Pace
 from jobs.engine.partitions import Widths
 from jobs.engine.progress import DECISIONS, Progress
@@ -53,7 +53,7 @@ from optimizer.migration.steps import (
     Wait,
     with_proof,
 )
-from optimizer.plan import Node, Plan, Source, walk
+from optimizer.plan import Plan
 from optimizer.plan import to_json as plan_to_json
 
 ENDED = ("done", "aborted")
@@ -91,19 +91,6 @@ class _Boundary:
         """The newest event time seen in any stream."""
         times = [flow.newest for flow in self.progress.streams.values() if flow.newest is not None]
         return max(times, default=ALWAYS)
-
-    @property
-    def slowest(self) -> int:
-        """The newest event time of the stream that is behind all others, if it still counts."""
-        times = [flow.newest for flow in self.progress.streams.values() if flow.newest is not None]
-        watermark = self.progress.watermark
-        return max(min(times, default=ALWAYS), ALWAYS if watermark is None else watermark)
-
-    def completed(self, node: Node) -> int:
-        """The event time after which no combination of an operator's inputs is there."""
-        names = {source.stream.name for source in walk(node) if isinstance(source, Source)}
-        times = [flow.newest for name, flow in self.progress.streams.items() if name in names]
-        return min((ALWAYS if time is None else time for time in times), default=ALWAYS)
 
 
 @dataclass
@@ -414,9 +401,8 @@ class Migrator:
         query = m.request.query
         context = context_of(query, here.plans, here.partial)
         found = young(here.plans[query], coming(m.request, here.plans), context)
-        unsure = [here.completed(node) for node, fill in found.items() if fill is None]
-        since = max([here.slowest, *unsure]) + 1
-        fills = [fill for node, fill in found.items() if fill and here.completed(node) >= since]
+        newest = {name: flow.newest for name, flow in here.progress.streams.items()}
+        since, fills = begin_track(found, newest, here.progress.watermark)
         lacking = tuple(fill.state for fill in fills if fill.partial)
         tracked = _united(m.tracked, states)
         m = replace(m, boundary=here.number - 1, since=since, tracked=tracked, lacking=lacking)

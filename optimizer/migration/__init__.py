@@ -41,12 +41,16 @@ class Option:
 
     def told(self, batch: float) -> str:
         """How the job fares meanwhile."""
+        stop = ""
         if self.effort.pause:
             stop = f"{spell(self.effort.pause)}, {share(self.effort.pause, batch)} of a batch"
-            return f"the job stops for {stop}"
+            stop = f"the job stops for {stop}"
         if any(isinstance(step, Parallel) for step in self.steps):
             beside = compact(self.effort.beside)
-            return f"both plans run for {spell(self.effort.lasts)} at {beside} CPU more"
+            both = f"both plans run for {spell(self.effort.lasts)} at {beside} CPU more"
+            return f"{both}, first {stop}" if stop else both
+        if stop:
+            return stop
         return "the cut-over costs nothing" if self.effort.fills else "every state is there already"
 
     def to_json(self) -> dict[str, object]:

@@ -37,6 +37,15 @@ class Range:
 
 
 @dataclass(frozen=True)
+class Beginning:
+    """What a parallel track fills at its boundary: rows past the newest of the slowest stream."""
+
+    fills: tuple[Fill, ...] = ()
+    rows: Mapping[str, float] = field(default_factory=dict)
+    """Of each state that is there by key, those so young, at most."""
+
+
+@dataclass(frozen=True)
 class Figures:
     """What an estimate goes by."""
 
@@ -49,6 +58,7 @@ class Figures:
     """Seconds from the beginning of one batch to that of the next, if none takes longer."""
     made: Mapping[str, Range] = field(default_factory=dict)
     """How many rows states will hold once they are filled, by key, where that was tried."""
+    begins: Beginning = Beginning()
 
 
 @dataclass(frozen=True)
@@ -120,8 +130,9 @@ def effort(steps: Sequence[Step], old: Plan, new: Plan, figures: Figures) -> Eff
                 lasts += length
                 work += filling[step] + length * upkeep(new, tracked, beat.estimator)
             case Parallel():
-                length = track_length(new, figures.lateness)
-                lasts, work = lasts + length, work + length * beside
+                length, begins = track_length(new, figures.lateness), sizes.begin(old, new, figures)
+                pause, longest = pause + begins, longest + begins
+                lasts, work = lasts + begins + length, work + begins + length * beside
             case Prove(batches):
                 length = batches * beat.length
                 lasts, work = lasts + length, work + length * beside
@@ -180,10 +191,11 @@ def beside_cost(new: Plan, missing: Iterable[str], estimator: Estimator) -> floa
     """CPU-seconds per second of running the new plan beside the old one.
 
     A state that is kept costs nothing, nor does the join that computes it; the last join always
-    runs twice.
+    runs twice, and so does the statement of its results.
     """
     joins = [node for node in walk(new.root) if isinstance(node, Join)]
-    return upkeep(new, missing, estimator) + sum(_probes(join, estimator) for join in joins[-1:])
+    again = sum(_probes(join, estimator) for join in joins[-1:])
+    return upkeep(new, missing, estimator) + again + estimator.workload.rates.statement
 
 
 def upkeep(new: Plan, states: Iterable[str], estimator: Estimator) -> float:
@@ -214,10 +226,7 @@ class _Sizes:
     def fill(self, step: Fill, made: Recipe) -> Filled:
         """The work of a fill, whose rows later ones then read."""
         estimates = [self.estimator.node(source) for source in made.sources]
-        rows = [
-            self.rows.get(key, estimate.held)
-            for key, estimate in zip(made.keys, estimates, strict=True)
-        ]
+        rows = [self._held(*one) for one in zip(made.keys, made.sources, strict=True)]
         passed = prod(self.estimator.workload.select(self.estimator.query, p) for p in made.selects)
         probed = matched = 0.0
         match made.how:
@@ -247,6 +256,25 @@ class _Sizes:
             step, sum(rows), probed, matched, found.likely, rest + each * found.likely,
             found.most, rest + each * found.most,
         )  # fmt: skip
+
+    def begin(self, old: Plan, new: Plan, figures: Figures) -> float:
+        """Seconds of what a parallel track fills first: of few rows, but states are read whole."""
+        few, seconds = _Sizes(self.estimator, dict(figures.begins.rows), {}), 0.0
+        scan, made_here = self.estimator.workload.unit_costs.scan, set[str]()
+        for step in figures.begins.fills:
+            made = recipe(old, new, step)
+            older = sum(
+                max(0.0, self._held(key, source) - figures.begins.rows.get(key, 0.0))
+                for key, source in zip(made.keys, made.sources, strict=True)
+                if key not in made_here
+            )
+            seconds += few.fill(step, made).seconds + scan * older
+            made_here.add(step.state)
+        return seconds
+
+    def _held(self, key: str, source: Node) -> float:
+        """The rows of a state, as measured or else estimated."""
+        return self.rows.get(key, self.estimator.node(source).held)
 
     def _seconds(self, inputs: int, scanned: float, probed: float) -> float:
         """Of a statement for each input and one for a table, and of what goes in."""

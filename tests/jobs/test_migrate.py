@@ -23,7 +23,10 @@ from jobs.engine.progress import DECISIONS, Decision, Progress, latest, record
 from jobs.engine.requests import Request, ask, asked
 from jobs.engine.store import MemoryStore
 from jobs.migrations import Record, Watched, new_id, remaining, share
+from jobs.proposals import Running
 from optimizer.migration import MIGRATIONS
+from optimizer.migration.matching import Context, States, name
+from optimizer.plan import build, parse
 from tests.bench import crash
 from tests.jobs import small, windows
 
@@ -111,6 +114,30 @@ def test_a_dry_run_says_what_would_happen_and_asks_for_nothing(stage: Stage):
     assert "✓ no other migration is under way" in said
     assert said.endswith("This was a dry run, nothing has been asked for: --yes does it.\n")
     assert asked(stage.watched.store) == []
+
+
+def test_a_track_that_begins_with_younger_rows_stops_the_job_for_them(stage: Stage):
+    """Stream c is a batch behind: what a and b have brought since is filled first."""
+    track = (*THREE, "--strategy", "parallel-track")
+    number = stage.engine.progress.batch + 1
+    inputs = {s: _raw(small.rows(at, number)) for at, s in enumerate(small.STREAMS)}
+    stage.engine.run(number, inputs | {"c": inputs["c"].slice(0, 0)})
+    plan, store = stage.engine.plans["three"], Running.of(specs.load(stage.job)).store
+    begins = Running.of(specs.load(stage.job)).begins(
+        plan, build(plan.query, parse("((a b) c)")), Context()
+    )
+    behind = stage.engine.progress.streams["c"].newest or 0
+    states = {name(nodes[0]): key for key, nodes in States.of(plan).nodes.items()}
+    assert len(begins.fills) == 1
+    for alias in "abc":
+        rows = store.load(f"state/{states[alias]}")
+        (time,) = (f.name for f in rows.schema if pa.types.is_timestamp(f.type))
+        younger = sum(at.value > behind for at in rows.column(time))
+        assert younger <= begins.rows[states[alias]] <= rows.num_rows
+        assert (younger > 0) == (begins.rows[states[alias]] > 0) == (alias != "c")
+    found = stage.json(*track)
+    assert found["longest_pause"] == found["pause"] > 0
+    assert "The job stops for about" in stage.says(0, *track)
 
 
 def test_a_dry_run_for_programs(stage: Stage):

@@ -8,9 +8,10 @@ import pytest
 
 from optimizer.cost.dual import price
 from optimizer.estimate import Estimator
-from optimizer.migration import MIGRATIONS
-from optimizer.migration.cost import Effort, Figures, Range, effort, spell
-from optimizer.migration.matching import Context, States, name
+from optimizer.explain import share
+from optimizer.migration import MIGRATIONS, compared
+from optimizer.migration.cost import Beginning, Effort, Figures, Range, effort, spell
+from optimizer.migration.matching import Context, States, name, young
 from optimizer.migration.preview import preview
 from optimizer.migration.steps import with_proof
 from optimizer.plan import Plan, build, parse
@@ -194,7 +195,7 @@ def test_what_is_forgone_until_the_cut_over():
 
 
 def test_parallel_track_waits_for_the_window_and_the_lateness():
-    """Beside the old plan: the state (b c), its join, and the last join."""
+    """Beside the old plan: the state (b c), its join, the last join, and a statement of results."""
     made = of("parallel-track", Figures(LOAD, lateness=3 * MICROSECONDS))
     assert (made.pause, made.lasts, made.fills) == (0, 13, ())
     load = workload(
@@ -204,8 +205,53 @@ def test_parallel_track_waits_for_the_window_and_the_lateness():
     priced = price(NEW, Estimator(CHAIN, load)).total.cpu
     width = 75.0
     leaves = sum(1.0 / 5 + rate * (5e-3 + 1e-5 * width) for rate in (10, 20, 5))
-    assert made.beside == pytest.approx(priced - leaves)
+    assert made.beside == pytest.approx(priced - leaves + 1.0 / 5)
     assert made.work == pytest.approx(13 * made.beside)
+
+
+def test_a_track_stops_the_job_while_it_fills_what_is_younger():
+    """Of 200 rows of b and 50 of c, 4 and 10 are past the newest of a: 4 * 10 * 0.02 of (b c)."""
+    names = keys(NEW)
+    fills = tuple(fill for fill in young(OLD, NEW, Context()).values() if fill)
+    assert [fill.state for fill in fills] == [names["(b c)"]]
+    begins = Beginning(fills, {names["a"]: 0.0, names["b"]: 4.0, names["c"]: 10.0})
+    made, bare = of("parallel-track", Figures(LOAD, begins=begins)), of("parallel-track")
+    width = 100 * 3 / 4 + 100 * 2 / 4
+    rows = 4 * 10 * 0.02
+    seconds = 3 + 0.25 + 4 * 2e-3 + rows * (3e-3 + 5e-3 + width * 1e-5)
+    assert bare.pause == 0
+    assert made.pause == made.longest == pytest.approx(seconds)
+    assert made.lasts == pytest.approx(bare.lasts + seconds)
+    assert made.work == pytest.approx(bare.work + seconds)
+    figures = Figures(LOAD, begins=begins)
+    options, _ = compared(OLD, NEW, Context(), figures)
+    (track,) = (one for one in options if one.strategy == "parallel-track")
+    told = f"first the job stops for {spell(seconds)}, {share(seconds, 5.0)} of a batch"
+    assert track.told(5.0).endswith(told)
+    shown = preview(MIGRATIONS["parallel-track"](OLD, NEW, Context()), OLD, NEW, figures)
+    assert shown.to_json()["pause"] == pytest.approx(seconds)
+
+
+def test_states_that_a_track_fills_feed_the_next_ones():
+    query = joined("abcd", [("a", "b"), ("b", "c"), ("c", "d")])
+    load = workload(
+        {"a": 10, "b": 20, "c": 5, "d": 3}, {("a", "b"): 0.1, ("b", "c"): 0.02, ("c", "d"): 0.1},
+        unit_costs=COSTS,
+    )  # fmt: skip
+    old, new = build(query, parse("(a b c d)")), build(query, parse("(a ((b c) d))"))
+    names = keys(old)
+    fills = tuple(fill for fill in young(old, new, Context()).values() if fill)
+    rows = {names["a"]: 0.0, names["b"]: 20.0, names["c"]: 10.0, names["d"]: 6.0}
+    made = of("parallel-track", Figures(load, begins=Beginning(fills, rows)), old, new)
+    whole = {"b": 200.0, "c": 50.0, "d": 30.0}
+    low = 20 * 10 * 0.02
+    high = low * 6 * 0.1
+    scans = (whole["b"] + whole["c"] + low + whole["d"]) * 1e-3
+    nodes, estimator = States.of(new).nodes, Estimator(query, load)
+    widths = [estimator.node(nodes[fill.state][0]).width for fill in fills]
+    each = [3e-3 + 5e-3 + width * 1e-5 for width in widths]
+    probes = (20 + low) * 2e-3
+    assert made.pause == pytest.approx(6 + scans + probes + low * each[0] + high * each[1])
 
 
 def test_what_is_computed_already_costs_nothing_beside():
