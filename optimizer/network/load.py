@@ -7,7 +7,7 @@ from itertools import combinations
 from math import isfinite, prod
 from typing import Protocol
 
-from optimizer.network.streams import Content, Part, Predicate
+from optimizer.network.streams import Content, Part, Predicate, interned
 
 
 class LoadError(ValueError):
@@ -164,7 +164,7 @@ class Question:
     @cached_property
     def content(self) -> Content:
         """All of it."""
-        return wanted(self.load, self.demand)
+        return interned(wanted(self.load, self.demand))
 
     @cached_property
     def names(self) -> tuple[str, ...]:

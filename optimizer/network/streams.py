@@ -113,8 +113,8 @@ class Content:
         """The part of it that holds those base streams."""
         wanted = frozenset(streams)
         if (found := self._parts.get(wanted)) is None:
-            found = Content(tuple(part for part in self.parts if part.stream in wanted))
-            self._parts[wanted] = found
+            parts = tuple(part for part in self.parts if part.stream in wanted)
+            self._parts[wanted] = found = interned(Content(parts))
         return found
 
     def covers(self, other: "Content") -> bool:
@@ -125,8 +125,8 @@ class Content:
         """The least that covers both."""
         if (found := self._wider.get((other, other.shares))) is None:
             pairs = zip(self.parts, other.parts, strict=True)
-            found = Content(tuple(widened(mine, theirs) for mine, theirs in pairs))
-            self._wider[other, other.shares] = found
+            parts = tuple(widened(mine, theirs) for mine, theirs in pairs)
+            self._wider[other, other.shares] = found = interned(Content(parts))
         return found
 
     # What is advertised is looked at again for every query: it remembers what came of that.
@@ -138,6 +138,16 @@ class Content:
     @cached_property
     def _wider(self) -> dict[tuple["Content", tuple[float, ...]], "Content"]:
         return {}
+
+
+def interned(content: Content) -> Content:
+    """The one that was seen before of all that are equal, with what it remembers."""
+    return _first(content, content.shares)
+
+
+@lru_cache(maxsize=65536)
+def _first(content: Content, shares: tuple[float, ...]) -> Content:  # noqa: ARG001  # equal in both
+    return content
 
 
 @lru_cache(maxsize=65536)

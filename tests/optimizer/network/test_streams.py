@@ -4,7 +4,7 @@ import pytest
 
 from optimizer.network.implication import implies, normal
 from optimizer.network.load import Source, WindowLoad, volume
-from optimizer.network.streams import Content, Part, Predicate
+from optimizer.network.streams import Content, Part, Predicate, interned
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,12 @@ def test_what_passes_may_change_from_one_load_to_the_next():
     assert [volume(load, one) for one in (half, tenth, half)] == [500.0, 100.0, 500.0]
     assert [volume(load, one.widened(one)) for one in (half, tenth)] == [500.0, 100.0]
     assert [volume(load, one.of("A")) for one in (half, tenth)] == [500.0, 100.0]
+
+
+def test_equal_streams_are_one_object_while_the_same_share_of_them_passes():
+    def of(share: float) -> Content:
+        return Content((Part("A", 100.0, frozenset({Predicate.of("x < 5", share)})),))
+
+    assert interned(of(0.5)) is interned(of(0.5))
+    assert interned(of(0.5)) is not interned(of(0.1))
+    assert interned(of(0.1)).shares == (0.1,)
