@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.engine.history import History
-from jobs.engine.layout import JobStore, local
-from jobs.engine.progress import PROGRESS
 from jobs.errors import RefusedError
 from jobs.specs import Job
+from jobs.tables.history import History
+from jobs.tables.job_store import JobStore
+from jobs.tables.names import PROGRESS
+from jobs.tables.paths import local
 from optimizer.plan import Plan, PlanError, from_json
 from stats import costs
 from stats.calibrate import fit, median_error

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from jobs.engine.checkpoint import Part, Position
-from jobs.engine.feed import Inlet
-from jobs.engine.history import History
-from jobs.engine.ingest import ALWAYS, REASON
-from jobs.engine.layout import local
-from jobs.engine.progress import DECISIONS, PROGRESS, Flow
-from jobs.engine.rows import read
-from jobs.engine.store import BATCH
 from jobs.errors import RefusedError
+from jobs.sources.checkpoint import Part, Position
+from jobs.sources.inputs import Inlet
 from jobs.specs import MICROSECOND, Job
 from jobs.status import moment
 from jobs.streaming import job_store, streams
+from jobs.tables.columns import ALWAYS, BATCH, REASON
+from jobs.tables.history import History
+from jobs.tables.names import DECISIONS, PROGRESS
+from jobs.tables.paths import local
+from jobs.tables.progress import Flow
+from jobs.tables.rows import read
 from optimizer.query import Stream
 from stats.collect import Input, Subject, collect
 from stats.store import GATHERED, StatsStore, Window

@@ -16,10 +16,11 @@ from deltalake.exceptions import CommitFailedError
 
 from jobs.deciding.decisions import DecisionLog
 from jobs.deciding.library import PlanLibrary
-from jobs.engine.damage import whole
-from jobs.engine.layout import local
 from jobs.engine.microbatch import fingerprint
 from jobs.specs import MICROSECOND, Job
+from jobs.tables.damage import whole
+from jobs.tables.names import result_table
+from jobs.tables.paths import local
 from stats.store import TABLES, TIME, StatsStore, load
 
 OWN = ("state", "control")
@@ -66,7 +67,7 @@ def places(job: Job, now: int) -> Iterator[Place]:
     oldest = now - job.statistics.keep // MICROSECOND
     stats = StatsStore.of(storage).root
     known = {
-        local(job.sink(query)): Place(f"out/{query}", local(job.sink(query)))
+        local(job.sink(query)): Place(result_table(query), local(job.sink(query)))
         for query in job.queries
     }
     for log in sorted(storage.glob("**/_delta_log")):

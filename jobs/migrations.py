@@ -14,13 +14,14 @@ from typing import Any
 import pyarrow.compute as pc
 
 from jobs.documents import check, read
-from jobs.engine.layout import JobStore
-from jobs.engine.lease import holder
-from jobs.engine.paths import local
-from jobs.engine.progress import DECISIONS, Decision, latest
-from jobs.engine.requests import FINAL, MIGRATE, UNREADABLE, Event, Request, asked, told
 from jobs.errors import InputError, RefusedError
 from jobs.status import SECOND, KnownJob, moment, notation, recent
+from jobs.tables.job_store import JobStore
+from jobs.tables.lease import holder
+from jobs.tables.names import DECISIONS
+from jobs.tables.paths import local
+from jobs.tables.progress import Decision, latest
+from jobs.tables.requests import FINAL, MIGRATE, UNREADABLE, Event, Request, asked, told
 from jobs.words import unknown
 
 REQUESTED = "requested"

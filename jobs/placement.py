@@ -169,7 +169,7 @@ def _of_job(job: specs.Job, query: str | None) -> "tuple[Task, Engines]":
     """By what its statistics show, if it has run; else by a modest load that is assumed."""
     from jobs.commands.explain import has_run
     from jobs.commands.task import from_job
-    from jobs.engine.layout import local
+    from jobs.tables.paths import local
     from stats.store import StatsStore
 
     task, batch = from_job(job, query), job.trigger.total_seconds()

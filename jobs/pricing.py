@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.commands.task import Task
-from jobs.engine.layout import JobStore, local
 from jobs.engine.observed import observed as by_tables
 from jobs.specs import MICROSECOND, Job
 from jobs.status import moment
+from jobs.tables.job_store import JobStore
+from jobs.tables.paths import local
 from optimizer.plan import Plan
 from optimizer.workload import UnitCosts, Workload
 from stats.costs import SHIPPED, in_force

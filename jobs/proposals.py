@@ -12,21 +12,22 @@ from typing import Any
 
 from jobs.commands.task import Task, from_job
 from jobs.documents import read
-from jobs.engine.layout import JobStore, local
-from jobs.engine.lease import holder
 from jobs.engine.microbatch import fingerprint
-from jobs.engine.migration import begin_track, completed
-from jobs.engine.migrator import context_of, mark, still_partial
-from jobs.engine.progress import DECISIONS, Decision, latest
-from jobs.engine.requests import MIGRATE, Request, asked, told
-from jobs.engine.rows import read as read_row
-from jobs.engine.sampled import sampled
-from jobs.engine.states import table_of
-from jobs.engine.store import File
+from jobs.engine.migration.definition import begin_track, completed
+from jobs.engine.migration.migrator import context_of, mark, still_partial
+from jobs.engine.migration.samples import sampled
 from jobs.errors import InputError, RefusedError
 from jobs.pricing import Ground, ground
 from jobs.specs import MICROSECOND, Job
 from jobs.status import recent
+from jobs.tables.job_store import JobStore
+from jobs.tables.lease import holder
+from jobs.tables.names import DECISIONS, state_table
+from jobs.tables.paths import local
+from jobs.tables.progress import Decision, latest
+from jobs.tables.requests import MIGRATE, Request, asked, told
+from jobs.tables.rows import read as read_row
+from jobs.tables.store import File
 from jobs.words import unknown
 from optimizer.cost.dual import Priced, gain, price
 from optimizer.cost.feasibility import Objective, Utilisation
@@ -95,7 +96,7 @@ class Running:
             return Beginning()
         states = States.of(old).nodes
         rows = {
-            key: float(sum(f.rows for f in self.store.files(table_of(key)) if _later(f, since)))
+            key: float(sum(f.rows for f in self.store.files(state_table(key)) if _later(f, since)))
             for key, nodes in states.items()
             if completed(nodes[0], newest) >= since
         }

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from jobs.documents import Location, check, read
-from jobs.engine.checkpoint import Taken, whole_versions
-from jobs.engine.damage import note, whole
-from jobs.engine.lease import holder
-from jobs.engine.origin import origin
-from jobs.engine.paths import local
 from jobs.errors import RefusedError
+from jobs.sources.checkpoint import Taken, whole_versions
+from jobs.tables.damage import note, whole
+from jobs.tables.lease import holder
+from jobs.tables.names import late_table, rejected_table
+from jobs.tables.origin import origin
+from jobs.tables.paths import local
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -84,8 +85,8 @@ def status(file: Path, now: int) -> dict[str, Any]:
         "results_per_second": {name: _rate(batches, "results", name) for name in last["results"]},
         "backlog": _backlog(job, storage, last["batch"]),
         "states": _states(storage, last["operators"]),
-        "late": {name: _rows(storage / "late" / name) for name in last["streams"]},
-        "rejected": {name: _rows(storage / "rejected" / name) for name in last["streams"]},
+        "late": {name: _rows(storage / late_table(name)) for name in last["streams"]},
+        "rejected": {name: _rows(storage / rejected_table(name)) for name in last["streams"]},
     }
 
 
@@ -136,7 +137,7 @@ def recent(storage: Path) -> list[dict[str, Any]]:
 def _newest(table: "DeltaTable") -> list[dict[str, Any]]:
     from deltalake import QueryBuilder
 
-    from jobs.engine.paths import files_of
+    from jobs.tables.paths import files_of
 
     newest = [Path(file).as_uri() for file in sorted(files_of(table))[-RECENT:]]
     query = QueryBuilder()

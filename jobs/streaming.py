@@ -22,17 +22,19 @@ from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from jobs.definitions import FILE as DEFINITIONS
-from jobs.definitions import definitions, with_definition
-from jobs.engine import layout
-from jobs.engine.beside import Beside
-from jobs.engine.checkpoint import Taken, noted, put_back
-from jobs.engine.damage import note, whole
-from jobs.engine.durability import mend, replace, sync
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.executors.spark import SparkExecutor
-from jobs.engine.executors.tasks import TasksExecutor
-from jobs.engine.feed import (
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.spark.backend import SparkExecutor
+from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.engine.batch_worker import Beside
+from jobs.engine.ingest import Ingest
+from jobs.engine.inline_compaction import tidy
+from jobs.engine.microbatch import Engine, EngineError
+from jobs.engine.microbatch import Job as EngineJob
+from jobs.engine.resource_monitor import Surroundings
+from jobs.errors import InputError, MidstreamError, RefusedError
+from jobs.sources.checkpoint import Taken, noted, put_back
+from jobs.sources.files import FilesSource
+from jobs.sources.inputs import (
     Inlet,
     as_arrow,
     as_files,
@@ -43,26 +45,26 @@ from jobs.engine.feed import (
     rescued,
     united,
 )
-from jobs.engine.ingest import Ingest
-from jobs.engine.inventory import is_here
-from jobs.engine.lease import lease
-from jobs.engine.microbatch import Engine, EngineError, result_table
-from jobs.engine.microbatch import Job as EngineJob
-from jobs.engine.origin import begun
-from jobs.engine.partitions import Widths
-from jobs.engine.progress import Progress, last
-from jobs.engine.sources.files import FilesSource
-from jobs.engine.surroundings import Surroundings
-from jobs.engine.upkeep import tidy
-from jobs.errors import InputError, MidstreamError, RefusedError
 from jobs.spark import DRIVER_JVM, QUICK_JVM, SparkUnavailableError, has_ended, session
 from jobs.specs import MICROSECOND, Job
+from jobs.tables.damage import note, whole
+from jobs.tables.definitions import FILE as DEFINITIONS
+from jobs.tables.definitions import definitions, with_definition
+from jobs.tables.durability import mend, replace, sync
+from jobs.tables.inventory import is_here
+from jobs.tables.job_store import JobStore, checkpoint
+from jobs.tables.lease import lease
+from jobs.tables.names import CONTROL, result_table
+from jobs.tables.origin import begun
+from jobs.tables.partitions import Widths
+from jobs.tables.paths import local
+from jobs.tables.progress import Progress, last
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from jobs.engine.executors import Executor
+    from jobs.backends import Executor
 
 CRASH_AT = "MIDSTREAM_CRASH_AT"
 """Tests name here the step at which this process kills itself: `commit:out/q@3` is in batch 3."""
@@ -124,7 +126,7 @@ def run(
     """
     job.check()
     job.check_runnable()
-    storage = layout.local(job.storage)
+    storage = local(job.storage)
     with _explained(storage), lease(storage), _nothing_to_finish():
         inputs = streams(job)
         if extent.until_caught_up and extent.batches is None:
@@ -141,7 +143,7 @@ def run(
             interval=interval,
         )  # fmt: skip
         try:
-            places = layout.checkpoint(storage), storage / "control"
+            places = checkpoint(storage), storage / "control"
             _Run(
                 spark, engine, inputs, extent, report, steps, *places, interval, job.durable, notice
             ).start(job)
@@ -149,9 +151,9 @@ def run(
             engine.close()
 
 
-def mend_tables(store: layout.JobStore, tables: Iterable[str]) -> None:
+def mend_tables(store: JobStore, tables: Iterable[str]) -> None:
     """Take back what a power cut has torn; control tables first, for they say what is whole."""
-    control = {table for table in tables if table.startswith("control/")}
+    control = {table for table in tables if table.startswith(CONTROL)}
     for table in sorted(control):
         mend(store.path(table))
     noted = last(store).tables
@@ -172,10 +174,10 @@ def clock() -> int:
     return time_ns() // 1000
 
 
-def job_store(job: Job) -> layout.JobStore:
+def job_store(job: Job) -> JobStore:
     """The job's tables."""
-    sinks = {result_table(query): layout.local(job.sink(query)) for query in job.queries}
-    return layout.JobStore(layout.local(job.storage), elsewhere=sinks, durable=job.durable)
+    sinks = {result_table(query): local(job.sink(query)) for query in job.queries}
+    return JobStore(local(job.storage), elsewhere=sinks, durable=job.durable)
 
 
 def engine_job(job: Job) -> EngineJob:
@@ -195,10 +197,10 @@ def engine_job(job: Job) -> EngineJob:
 
 def streams(job: Job) -> list[Inlet]:
     """The job's streams, in the order in which it reads them."""
-    storage = layout.local(job.storage)
+    storage = local(job.storage)
     known = {name: job.stream(name) for name in job.streams}
     first = begun(storage, known, clock())
-    return inlets(first, known, job.streams, layout.checkpoint(storage), job.trigger)
+    return inlets(first, known, job.streams, checkpoint(storage), job.trigger)
 
 
 def _must_end(streams: list[Inlet]) -> None:

@@ -91,8 +91,8 @@ def _layouts(found: _Found) -> "Mapping[str, StateLayout]":
     """How a job's states will lie on the disk, by key."""
     if found.job is None:
         return {}
-    from jobs.engine.partitions import Widths
     from jobs.engine.state_layout import layouts
+    from jobs.tables.partitions import Widths
 
     batch = found.job.trigger.total_seconds()
     return layouts(found.priced, Widths(found.job.widths), batch)

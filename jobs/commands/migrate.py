@@ -89,8 +89,8 @@ def migrate(  # noqa: PLR0913  # options, each by its name
 ) -> int:  # fmt: skip
     """Change the plan of a running job: first a dry run, then, if you agree, the request."""
     from jobs import specs
-    from jobs.engine.requests import Request
     from jobs.proposals import Subject, wanted
+    from jobs.tables.requests import Request
 
     how = Conduct(dry_run, yes, watch, json, svg, id_)
     if asked_already(file, id_):
@@ -169,8 +169,8 @@ def _agreed(how: Conduct) -> bool:
 
 def _request(file: Path, proposal: "Proposal", how: Conduct) -> int:
     from jobs.commands.migration import follow
-    from jobs.engine.requests import ask
     from jobs.migrations import Watched, new_id, user
+    from jobs.tables.requests import ask
 
     watched, now = Watched.of(file), time_ns() // 1000
     query = proposal.request.query

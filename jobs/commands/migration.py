@@ -14,8 +14,8 @@ from jobs.commands.run import JobFile
 from jobs.errors import RefusedError
 
 if TYPE_CHECKING:
-    from jobs.engine.requests import Event, Request
     from jobs.migrations import Watched
+    from jobs.tables.requests import Event, Request
 
 EVERY = 0.5
 """Seconds between two looks."""
@@ -100,9 +100,9 @@ def revert(  # noqa: PLR0913  # options, each by its name
 ) -> int:
     """Go back, by another migration, to the plan that ran before one that is done."""
     from jobs import specs
-    from jobs.engine.requests import Request
     from jobs.migrations import Watched, pick, plan_before, records
     from jobs.proposals import Subject
+    from jobs.tables.requests import Request
 
     how = migrate.Conduct(dry_run, yes, watch, json, svg, ask_id)
     if migrate.asked_already(file, ask_id):
@@ -132,8 +132,8 @@ def revert(  # noqa: PLR0913  # options, each by its name
 def _steer(
     file: Path, id_: str | None, kind: str, reason: str, wait: float, *, json: bool
 ) -> int:  # fmt: skip
-    from jobs.engine.requests import Request, ask
     from jobs.migrations import Watched, new_id, user
+    from jobs.tables.requests import Request, ask
 
     watched, now = Watched.of(file), time_ns() // 1000
     record = watched.find(id_)
@@ -168,7 +168,7 @@ def _unanswered(watched: "Watched") -> str:
 
 def _answer(watched: "Watched", request: "Request", wait: float) -> "Event | None":
     """What the job says within a while; it says nothing if it does not run."""
-    from jobs.engine.requests import told
+    from jobs.tables.requests import told
 
     until = monotonic() + wait
     while True:

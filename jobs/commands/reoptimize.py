@@ -219,7 +219,7 @@ def _next(file: Path, one: "Decision") -> None:
 
 def _history(job: "Job", query: str | None, *, json: bool) -> int:
     from jobs.deciding.decisions import DecisionLog
-    from jobs.engine.layout import local
+    from jobs.tables.paths import local
 
     found = DecisionLog.of(local(job.storage)).newest(SHOWN)
     found = [one for one in found if query in (None, one.query)]

@@ -11,7 +11,7 @@ from rich.text import Text
 from jobs import show
 
 if TYPE_CHECKING:
-    from jobs.engine.progress import Progress
+    from jobs.tables.progress import Progress
 
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="A job file.", show_default=False)]
 

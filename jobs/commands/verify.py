@@ -41,7 +41,7 @@ def verify(
     Exit codes: 0 right, 1 wrong, 4 cannot tell.
     """
     from jobs import specs
-    from jobs.engine.paths import local
+    from jobs.tables.paths import local
     from jobs.verify import CODES, Since, judge
 
     wanted = Since(moment(since, "--since"), _length(last))

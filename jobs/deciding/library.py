@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-from jobs.engine.damage import whole
-from jobs.engine.lease import private
-from jobs.engine.rows import read
+from jobs.tables.damage import whole
+from jobs.tables.lease import private
+from jobs.tables.rows import read
 from optimizer.workload import Workload
 
 STEP = 1.5

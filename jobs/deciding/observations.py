@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.commands.task import Task
-from jobs.engine.layout import local
 from jobs.pricing import Ground, Prices, by_windows, recent
 from jobs.specs import Job
+from jobs.tables.paths import local
 from optimizer.migration.matching import States
 from optimizer.plan import GroupBy, Node, Plan
 from optimizer.workload import Workload

@@ -20,17 +20,17 @@ from jobs.deciding.library import PlanLibrary, signature
 from jobs.deciding.objectives import changed
 from jobs.deciding.observations import Seen, see
 from jobs.deciding.weighing import Weighed, weigh
-from jobs.engine.layout import local
-from jobs.engine.lease import holder
 from jobs.engine.microbatch import fingerprint
-from jobs.engine.migrator import ENDED, mark
-from jobs.engine.requests import Event, Request, ask
+from jobs.engine.migration.migrator import ENDED, mark
 from jobs.errors import InputError, RefusedError
 from jobs.migrations import Record, new_id, records
 from jobs.pricing import Prices
 from jobs.proposals import Proposal, Running, Subject
 from jobs.specs import MICROSECOND, Job
 from jobs.status import SECOND
+from jobs.tables.lease import holder
+from jobs.tables.paths import local
+from jobs.tables.requests import Event, Request, ask
 from jobs.words import unknown
 from optimizer.drift import Choice, Outcome, Policy, Standing, Verdict, judge
 from optimizer.migration.cost import spell

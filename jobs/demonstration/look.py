@@ -7,12 +7,13 @@ from time import time_ns
 from typing import Any
 
 from jobs.deciding.decisions import Decision, DecisionLog
-from jobs.engine.layout import JobStore, local
 from jobs.errors import RefusedError
 from jobs.migrations import Record, records
 from jobs.services.airflow import Airflow
 from jobs.specs import Job
 from jobs.status import status
+from jobs.tables.job_store import JobStore
+from jobs.tables.paths import local
 from stats.store import VERDICTS, StatsStore
 
 FINISHED = ("success", "failed")

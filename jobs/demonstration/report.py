@@ -11,11 +11,12 @@ from jobs.commands.explain import draw, write
 from jobs.commands.task import Task
 from jobs.deciding.decisions import Decision
 from jobs.demonstration.look import Look
-from jobs.engine.history import History
-from jobs.engine.layout import JobStore, local
-from jobs.engine.progress import PROGRESS
 from jobs.migrations import Record
 from jobs.specs import Job
+from jobs.tables.history import History
+from jobs.tables.job_store import JobStore
+from jobs.tables.names import PROGRESS
+from jobs.tables.paths import local
 from jobs.tracking.account import priced, task_of
 from jobs.tracking.outcome import gaps
 from jobs.verify import Verdict, judge

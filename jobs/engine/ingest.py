@@ -8,23 +8,18 @@ rows go to tables of their own.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from jobs.engine.executors import Executor
-from jobs.engine.progress import Decision, Flow, Progress
+from jobs.backends import Executor
 from jobs.engine.statements import parse, quote
+from jobs.tables.columns import ALWAYS, REASON, ROW, WATERMARK
+from jobs.tables.progress import Decision, Flow, Progress
 from optimizer.query import Stream
 from optimizer.window import MICROSECONDS
-
-ALWAYS = -(2**62)
-"""Before every event time."""
 
 FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The event times that count: from the year 1 to the year 9999, as Spark has them in microseconds.
 
 What is computed from them, such as the end of a window, then never leaves a BIGINT.
 """
-
-REASON, ROW, WATERMARK = "@reason", "@row", "@watermark"
-"""Columns of rows set aside: why, the text they were read from, and what they came too late for."""
 
 
 @dataclass(frozen=True)

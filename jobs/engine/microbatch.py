@@ -17,17 +17,26 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from jobs.engine.executors import Executor
-from jobs.engine.hooks import run_hook
-from jobs.engine.ingest import ALWAYS, Ingest, Intake, summarise, take_in
-from jobs.engine.inventory import check, check_sink
+from jobs.backends import Executor
+from jobs.engine.ingest import Ingest, Intake, summarise, take_in
 from jobs.engine.lower import Operator, Output, Program, Proof, lower
-from jobs.engine.migration import Migration
-from jobs.engine.migrator import Migrator
-from jobs.engine.partitions import SMALL, Partitioning, Widths
-from jobs.engine.progress import (
+from jobs.engine.migration.definition import Migration
+from jobs.engine.migration.hooks import run_hook
+from jobs.engine.migration.migrator import Migrator
+from jobs.engine.statements import FROM, TO, parse, quote
+from jobs.engine.states import States
+from jobs.tables.columns import ALWAYS, BATCH
+from jobs.tables.inventory import check, check_sink
+from jobs.tables.names import (
     DECISIONS,
     PROGRESS,
+    late_table,
+    rejected_table,
+    result_table,
+    state_table,
+)
+from jobs.tables.partitions import SMALL, Partitioning, Widths
+from jobs.tables.progress import (
     Around,
     Decision,
     Flow,
@@ -39,9 +48,7 @@ from jobs.engine.progress import (
     latest,
     record,
 )
-from jobs.engine.statements import FROM, TO, parse, quote
-from jobs.engine.states import States, table_of
-from jobs.engine.store import BATCH, File, Store
+from jobs.tables.store import File, Store
 from optimizer.plan import Plan, from_json, to_json
 from optimizer.query import Query
 
@@ -291,7 +298,7 @@ class Engine:
                 if operator.key not in self.states.files:
                     self.states.create(operator.key, operator.relation, batch.number)
                 by = self._partitioning(batch, operator)
-                self._write(batch, operator.relation, table_of(operator.key), by)
+                self._write(batch, operator.relation, state_table(operator.key), by)
 
     def _partitioning(self, batch: _Batch, operator: Operator) -> Partitioning:
         if batch.watermark is None:
@@ -398,10 +405,10 @@ class Engine:
     def _done(self, batch: _Batch, emitted: Mapping[str, int | None], wrong: str) -> Progress:
         operators = {}
         for operator in self.program.operators:
-            files = batch.written.get(table_of(operator.key), [])
+            files = batch.written.get(state_table(operator.key), [])
             kept = [*self.states.files.get(operator.key, []), *files]
             operators[operator.key] = Work(
-                rows=batch.rows.get(table_of(operator.key), 0),
+                rows=batch.rows.get(state_table(operator.key), 0),
                 state_rows=sum(file.rows for file in kept),
                 state_bytes=sum(file.bytes for file in kept),
                 ms=round(batch.took[operator.key], 3),
@@ -425,7 +432,7 @@ class Engine:
 
     def _noted(self, batch: _Batch, operators: Mapping[str, Work]) -> dict[str, Noted]:
         """What the tables hold that batches write to; what has not changed is as it was."""
-        rows = {table_of(key): work.state_rows for key, work in operators.items()}
+        rows = {state_table(key): work.state_rows for key, work in operators.items()}
         known = {t: n for t, n in self.progress.tables.items() if t in self._tables}
         return known | {
             table: Noted(batch.number, version, self.store.outside(table), rows.get(table))
@@ -439,7 +446,7 @@ class Engine:
     def _advance(self, batch: _Batch) -> None:
         """Make the batch part of the states, and forget what nobody needs any more."""
         for operator in self._kept:
-            files = batch.written[table_of(operator.key)]
+            files = batch.written[state_table(operator.key)]
             self.states.add(operator.key, operator.relation, files, batch.number)
         self.executor.release()
         self._purge(batch.watermark)
@@ -454,8 +461,8 @@ class Engine:
     @property
     def _tables(self) -> list[str]:
         """Those that batches write to."""
-        asides = [f"{kind}/{name}" for kind in ("late", "rejected") for name in self.job.streams]
-        states = [table_of(operator.key) for operator in self._kept]
+        asides = [of(name) for of in (late_table, rejected_table) for name in self.job.streams]
+        states = [state_table(operator.key) for operator in self._kept]
         return [*states, *(result_table(o.query) for o in self.program.outputs), *asides]
 
     @property
@@ -486,11 +493,6 @@ WINDOWS = 8
 """A batch that spans more of them is joined in slices of time."""
 
 _PHASES = ("ingest", "operators", "results", "write")
-
-
-def result_table(query: str) -> str:
-    """Where a query's results go."""
-    return f"out/{query}"
 
 
 def fingerprint(query: Query) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 
 import duckdb
 
-from jobs.engine.executors.duck import connect, duck_text
-from jobs.engine.paths import files_of, read_parquet
+from jobs.backends.duckdb.backend import connect, duck_text
 from jobs.engine.statements import inside, parse
-from jobs.engine.states import table_of
-from jobs.engine.store import DeltaStore
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.names import state_table
+from jobs.tables.paths import files_of, read_parquet
 from optimizer.identity import identity
 from optimizer.keys import HEAVIEST, Key, Shares, alike, keys_of
 from optimizer.migration.matching import States
@@ -151,7 +151,7 @@ def _count(
     store: DeltaStore,
 ) -> None:
     """How often each key comes up, as a table of that name."""
-    table = table_of(identity(leaf).key)
+    table = state_table(identity(leaf).key)
     files = files_of(store.table(table)) if store.exists(table) else []
     connection.execute(f"CREATE VIEW s AS FROM {read_parquet(files)}")
     keys = ", ".join(f"{value} AS k{at}" for at, value in enumerate(values))

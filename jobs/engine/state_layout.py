@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from jobs.engine.partitions import SMALL, Partitioning, Widths, parted
-from jobs.engine.store import UNTIL
-from jobs.engine.upkeep import Limits
+from jobs.engine.inline_compaction import Limits
+from jobs.tables.columns import UNTIL
+from jobs.tables.partitions import SMALL, Partitioning, Widths, parted
 from optimizer.cost.dual import Priced
 from optimizer.migration.matching import States
 from optimizer.plan import GroupBy, Node

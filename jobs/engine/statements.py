@@ -12,7 +12,7 @@ from math import gcd
 
 from sqlglot import exp, parse_one
 
-from jobs.engine.store import UNTIL
+from jobs.tables.columns import UNTIL
 from optimizer.identity import Identity, identity
 from optimizer.plan import WEIGHT, Combine, GroupBy, Join, Node, Project, Select, Source, walk
 from optimizer.query import (
@@ -23,7 +23,6 @@ from optimizer.query import (
     ColumnRef,
     Predicate,
 )
-from optimizer.sql.meaning import meant
 from optimizer.sql.types import digits, sum_type, type_of
 
 Scope = Callable[[ColumnRef], str]
@@ -441,14 +440,3 @@ def _whole(aggregate: Aggregate, below: Node) -> str:
 
 
 # --- dialects ------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def meaning(statement: exp.Query, dialect: str) -> exp.Query:
-    """The statement as an executor computes what it means; parameters stay as they are."""
-    return meant(statement, dialect).assert_is(exp.Query)
-
-
-def render(statement: exp.Query, dialect: str) -> str:
-    """The text of a statement for an executor."""
-    return meaning(statement, dialect).sql(dialect=dialect)

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from jobs.engine.executors import Executor
-from jobs.engine.ingest import ALWAYS
-from jobs.engine.partitions import mergeable
-from jobs.engine.store import BATCH, File, Store
-
-STATE = "state/"
+from jobs.backends import Executor
+from jobs.tables.columns import ALWAYS, BATCH
+from jobs.tables.names import STATE, state_table
+from jobs.tables.partitions import mergeable
+from jobs.tables.store import File, Store
 
 
 @dataclass
@@ -29,14 +28,14 @@ class States:
 
     def open(self, key: str, before: int) -> None:
         """Read what the table holds of the batches before that one, if there is such a table."""
-        if self.store.exists(table := table_of(key)):
+        if self.store.exists(table := state_table(key)):
             self.executor.open(relation_of(key), self.store, table, before)
             self.files[key] = self.store.files(table)
 
     def create(self, key: str, relation: str, before: int) -> None:
         """Make an empty table for rows like those of a relation."""
         schema = self.executor.schema(relation).append(pa.field(BATCH, pa.int64()))
-        self.store.create(table_of(key), schema)
+        self.store.create(state_table(key), schema)
         self.open(key, before)
 
     def add(self, key: str, relation: str, files: list[File], batch: int) -> None:
@@ -89,7 +88,7 @@ class States:
         self, key: str, width: int, most: int, closed: int | None, small: int, batch: int
     ) -> bool:
         """Merge files of a partition that has more than so many alike; whether there were any."""
-        table = table_of(key)
+        table = state_table(key)
         chosen = mergeable(self.files[key], width, most, closed, small)
         if not chosen:
             return False
@@ -102,12 +101,12 @@ class States:
 
     def drop(self, key: str) -> None:
         """Remove a state with everything in it, also what half a removal left of one."""
-        if table_of(key) in self.store.tables():
+        if state_table(key) in self.store.tables():
             self._remove(key)
 
     def keep_only(self, keys: Iterable[str]) -> None:
         """Remove the states that nobody needs any more."""
-        kept = {table_of(key) for key in keys}
+        kept = {state_table(key) for key in keys}
         for table in self.store.tables():
             if table.startswith(STATE) and table not in kept:
                 self._remove(table.removeprefix(STATE))
@@ -117,17 +116,12 @@ class States:
             self.executor.forget(relation_of(key))
             self._cutoffs.pop(key, None)
             self._overdue.pop(key, None)
-        self.step(f"drop:{table_of(key)}")
-        self.store.drop(table_of(key))
+        self.step(f"drop:{state_table(key)}")
+        self.store.drop(state_table(key))
 
     def rows(self, key: str) -> int:
         """How many rows a state has."""
         return sum(file.rows for file in self.files.get(key, []))
-
-
-def table_of(key: str) -> str:
-    """Where a state is kept."""
-    return f"{STATE}{key}"
 
 
 def relation_of(key: str) -> str:

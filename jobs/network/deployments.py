@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.engine.lease import private
-from jobs.engine.rows import read
+from jobs.tables.lease import private
+from jobs.tables.rows import read
 
 _SCHEMA = pa.schema([
     ("id", pa.string()), ("at", pa.int64()), ("outcome", pa.string()), ("key", pa.string()),

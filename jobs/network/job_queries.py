@@ -140,8 +140,8 @@ def _columns(plan: Plan, estimator: Estimator) -> dict[str, frozenset[tuple[str,
 def _observed(job: "Job", name: str, plan: Plan) -> Workload:
     """What validated windows say; without any, nothing is made up."""
     from jobs.commands.task import from_job
-    from jobs.engine.layout import local
     from jobs.pricing import Prices, by_windows, recent
+    from jobs.tables.paths import local
     from stats.store import StatsStore
 
     stats = StatsStore.of(local(job.storage))

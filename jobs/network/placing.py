@@ -14,7 +14,6 @@ from math import inf, isfinite
 from time import perf_counter
 from typing import Any
 
-from jobs.engine.layout import local
 from jobs.migrations import new_id
 from jobs.network import picture, state, told
 from jobs.network.deployments import Candidate, Deployment, DeploymentLog, Outcome
@@ -24,6 +23,7 @@ from jobs.network.scene import Scene, Wish
 from jobs.network.session import Session
 from jobs.specs import Job
 from jobs.status import SECOND
+from jobs.tables.paths import local
 from optimizer.explain import size
 from optimizer.migration.cost import spell
 from optimizer.network.deployment import Deployed

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jobs.commands.task import from_job
-from jobs.engine.layout import local
 from jobs.errors import InputError, RefusedError
 from jobs.network import state
 from jobs.network.deployments import DeploymentLog
@@ -20,6 +19,7 @@ from jobs.pricing import Prices, by_windows, recent
 from jobs.proposals import Running
 from jobs.specs import Job
 from jobs.status import recent as batches
+from jobs.tables.paths import local
 from optimizer.network.deployment import Deployed, at_site
 from optimizer.network.load import Demand, LoadError
 from optimizer.network.sites import NoSiteError

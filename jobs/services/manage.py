@@ -12,11 +12,11 @@ from time import monotonic, sleep
 from typing import Any
 
 from jobs import specs
-from jobs.engine.layout import local
-from jobs.engine.lease import holder
 from jobs.errors import InputError, MidstreamError, RefusedError
 from jobs.services import pages
 from jobs.services.home import Home, Settings
+from jobs.tables.lease import holder
+from jobs.tables.paths import local
 
 TICK = 0.3
 """Seconds between two looks."""

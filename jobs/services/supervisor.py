@@ -20,9 +20,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from jobs.engine.lease import lease
 from jobs.services.components import Component, components, migrate_database
 from jobs.services.home import Home
+from jobs.tables.lease import lease
 
 TICK = 0.2
 """Seconds between two looks."""

@@ -13,9 +13,9 @@ from jobs import workloads
 from jobs.commands.task import Task, from_job
 from jobs.deciding.decisions import Candidate, Decision
 from jobs.documents import Document
-from jobs.engine.layout import local
 from jobs.objectives import COST, objective
 from jobs.specs import Job
+from jobs.tables.paths import local
 from jobs.tracking.filling import filling
 from jobs.tracking.results import results
 from optimizer.cost.dual import Priced, gain, price

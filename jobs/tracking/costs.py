@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from jobs.engine.layout import local
 from jobs.specs import Job
 from jobs.status import moment
+from jobs.tables.paths import local
 from stats.costs import history
 from stats.store import StatsStore
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs.deciding.decisions import Decision, DecisionLog
-from jobs.engine.layout import local
-from jobs.engine.lease import private
 from jobs.errors import RefusedError
 from jobs.migrations import Record, Watched, records
 from jobs.network.deployments import Deployment, DeploymentLog
 from jobs.specs import Job
+from jobs.tables.lease import private
+from jobs.tables.paths import local
 from jobs.tracking.account import account
 from jobs.tracking.costs import register
 from jobs.tracking.deployments import account as deployment_account

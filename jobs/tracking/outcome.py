@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.deciding.decisions import Decision
-from jobs.engine.history import History
-from jobs.engine.progress import PROGRESS
 from jobs.migrations import Record, Watched
 from jobs.specs import Job
 from jobs.status import SECOND
+from jobs.tables.history import History
+from jobs.tables.names import PROGRESS
 from jobs.tracking.gain import BATCHES, WARMING, Gain, gain
 
 LENGTHS = {"moving-state": "T_MS", "parallel-track": "T_PT", "background": "T_BG"}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import duckdb
 from sqlglot import exp, parse_one
 
-from jobs.engine.store import BATCH
+from jobs.tables.columns import BATCH
 from jobs.verify.intake import quoted, relation
 from jobs.verify.raw import TIME
 from optimizer.query import (

@@ -14,9 +14,8 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from jobs.engine.ingest import REASON, ROW
-from jobs.engine.store import BATCH
 from jobs.specs import MICROSECOND
+from jobs.tables.columns import BATCH, REASON, ROW
 from jobs.verify.fields import FIRST, LAST
 from jobs.verify.past import Past
 from jobs.verify.raw import FITS, LINE, TIME, parts, schema

@@ -12,10 +12,10 @@ from urllib.parse import unquote, urlsplit
 
 from deltalake import DeltaTable
 
-from jobs.definitions import Definition, definitions
-from jobs.engine.origin import origin
 from jobs.errors import RefusedError
 from jobs.specs import Job
+from jobs.tables.definitions import Definition, definitions
+from jobs.tables.origin import origin
 from jobs.verify.verdict import CannotTellError
 
 Position = Mapping[str, Any]

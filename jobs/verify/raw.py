@@ -16,8 +16,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.engine.store import BATCH
 from jobs.specs import DeltaStream, FilesStream, GeneratorStream
+from jobs.tables.columns import BATCH
 from jobs.verify import made, parquet, tables
 from jobs.verify.fields import FIRST, LAST, UnfitError, of_text
 from jobs.verify.past import Found, Past, Position, Stretch, found

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.engine.ingest import REASON, ROW
+from jobs.tables.columns import REASON, ROW
 from optimizer.cost.dual import price
 from optimizer.estimate import Estimator
 from optimizer.memo import Memo, Offer, Part

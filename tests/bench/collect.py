@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from jobs import show
-from jobs.engine.machine import java, usage
+from jobs.engine.process_usage import java, usage
 from tests.bench.joins.program import _job
 from tests.bench.joins.workload import Workload, write
 

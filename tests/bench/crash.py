@@ -21,11 +21,11 @@ from typing import Annotated, Any
 import typer
 
 from jobs import show, specs, streaming
-from jobs.engine.migration import Migration
-from jobs.engine.progress import last, latest
-from jobs.engine.requests import ABORT, FINAL, MIGRATE, Request, ask, asked, told
+from jobs.engine.migration.definition import Migration
 from jobs.errors import InputError
 from jobs.spark import QUICK_JVM
+from jobs.tables.progress import last, latest
+from jobs.tables.requests import ABORT, FINAL, MIGRATE, Request, ask, asked, told
 from jobs.verify import CANNOT_TELL, judge
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS

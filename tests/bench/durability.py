@@ -18,11 +18,12 @@ import pyarrow as pa
 import typer
 
 from jobs import show
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.ingest import REASON, ROW, Ingest
-from jobs.engine.layout import JobStore
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.origin import begun
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.job_store import JobStore
+from jobs.tables.origin import begun
 from optimizer.plan import as_written, build
 from optimizer.query import Stream
 from optimizer.sql import parse, parse_schema

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.engine.executors import Executor
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.backends import Executor
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.errors import InputError
 
 Input = Callable[[Path], Any]
@@ -35,7 +35,7 @@ def _read(file: Path) -> pa.Table:
 
 
 def _spark() -> tuple[Executor, Input]:
-    from jobs.engine.executors.spark import SparkExecutor
+    from jobs.backends.spark.backend import SparkExecutor
     from jobs.spark import session
 
     spark = session("bench")
@@ -43,8 +43,8 @@ def _spark() -> tuple[Executor, Input]:
 
 
 def _spark_duckdb() -> tuple[Executor, Input]:
-    from jobs.engine.executors.filed import Filed
-    from jobs.engine.executors.tasks import TasksExecutor
+    from jobs.backends.parquet_input import Filed
+    from jobs.backends.spark_duckdb.backend import TasksExecutor
     from jobs.spark import session
 
     def read(file: Path) -> Filed:

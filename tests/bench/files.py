@@ -22,9 +22,10 @@ import pyarrow as pa
 import typer
 
 from jobs import show
-from jobs.engine.partitions import MOST_FILES, Partitioning, put_partitions
-from jobs.engine.paths import read_parquet
-from jobs.engine.store import UNTIL, DeltaStore
+from jobs.tables.columns import UNTIL
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.partitions import MOST_FILES, Partitioning, put_partitions
+from jobs.tables.paths import read_parquet
 from stats.costs import SHIPPED
 from tests.bench.unit_costs import Fit, fit
 

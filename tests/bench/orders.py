@@ -18,10 +18,11 @@ import typer
 
 from jobs import show
 from jobs.engine.ingest import Ingest
-from jobs.engine.machine import cpu_seconds, java
-from jobs.engine.microbatch import Engine, Job, result_table
-from jobs.engine.store import DeltaStore
+from jobs.engine.microbatch import Engine, Job
+from jobs.engine.process_usage import cpu_seconds, java
 from jobs.errors import InputError
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.names import result_table
 from optimizer.memo import Offer
 from tests.bench.chain import Chain
 from tests.bench.engines import check_engine, open_engine

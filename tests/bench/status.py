@@ -17,11 +17,12 @@ import pyarrow as pa
 import typer
 
 from jobs import show, specs
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.ingest import REASON, ROW, Ingest
-from jobs.engine.layout import JobStore
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.engine.ingest import Ingest
+from jobs.engine.inline_compaction import tidy
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.upkeep import tidy
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.job_store import JobStore
 from tests.jobs import small
 
 TARGET = 300.0

@@ -25,9 +25,9 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.linear_model import LinearRegression
 
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.engine.statements import parse
-from jobs.engine.store import DeltaStore
+from jobs.tables.delta_store import DeltaStore
 
 STATES = (1_000, 100_000, 400_000, 1_600_000)
 NEWS = (1_000, 50_000, 300_000)

@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 import pytest
 from sqlglot import exp
 
+from jobs.backends.duckdb import backend
+from jobs.backends.parquet_input import Filed
 from jobs.engine import ingest, microbatch
-from jobs.engine.executors import duck
-from jobs.engine.executors.filed import Filed
-from jobs.engine.sources import csv_records, json_lines, partitions, values
-from jobs.engine.sources.common import Feed
+from jobs.sources import csv_records, json_lines, partitions, values
+from jobs.sources.common import Feed
 from optimizer.sql import bounds, meaning
 from tests.bench.differential.case import Case
 from tests.bench.differential.check import check
@@ -27,8 +27,8 @@ Might = Callable[[Case], bool]
 
 def another_zone(patch: pytest.MonkeyPatch) -> None:
     """Statements run in the zone of the machine."""
-    settings = duck._SETTINGS.replace("'UTC'", "'America/New_York'")
-    patch.setattr(duck, "_SETTINGS", settings)
+    settings = backend._SETTINGS.replace("'UTC'", "'America/New_York'")
+    patch.setattr(backend, "_SETTINGS", settings)
 
 
 def on_time_is_late(patch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def cases() -> list[Case]:
 def test_a_planted_bug_is_found(plant, monkeypatch):
     seeds = [case.seed for case in cases() if PLANTS[plant](case)]
     plant(monkeypatch)
-    duck.duck_text.cache_clear()
+    backend.duck_text.cache_clear()
     values._database.cache_clear()
     engines = ("spark-duckdb",) if plant is shares_overlap else ("duckdb",)
     found = (check(seed, engines, tries=0, whole=True) for seed in seeds)
@@ -185,5 +185,5 @@ def test_a_planted_bug_is_found(plant, monkeypatch):
         assert any(outcome.wrong or outcome.refused for outcome in found)
     finally:
         monkeypatch.undo()
-        duck.duck_text.cache_clear()
+        backend.duck_text.cache_clear()
         values._database.cache_clear()

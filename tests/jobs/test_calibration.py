@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from jobs import cli, specs, streaming
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.calibration import calibrate
-from jobs.engine.executors.duck import DuckExecutor
 from jobs.engine.microbatch import Engine
 from jobs.proposals import Subject
 from optimizer.plan import to_json

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.engine.hooks import run_hook
+from jobs.engine.migration.hooks import run_hook
 from jobs.environment import needed, passed, tracking
 
 ROOT = Path(__file__).parents[2]

@@ -16,14 +16,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from jobs import specs, streaming
-from jobs.engine.checkpoint import Part
-from jobs.engine.executors.duck import connect
-from jobs.engine.ingest import REASON, ROW
-from jobs.engine.progress import history
-from jobs.engine.sources import files
-from jobs.engine.sources.common import SourceError
-from jobs.engine.store import BATCH
-from tests.jobs.engine.test_paths import DECOYS, HOSTILE, NO_TABLE
+from jobs.backends.duckdb.backend import connect
+from jobs.sources import files
+from jobs.sources.checkpoint import Part
+from jobs.sources.common import SourceError
+from jobs.tables.columns import BATCH, REASON, ROW
+from jobs.tables.progress import history
+from tests.jobs.tables.test_paths import DECOYS, HOSTILE, NO_TABLE
 from tests.jobs.test_streaming import differences, run
 
 NAMES = [

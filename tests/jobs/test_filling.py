@@ -9,8 +9,8 @@ import pytest
 
 from jobs import cli, specs
 from jobs.deciding.decisions import Decision
-from jobs.engine.requests import asked
 from jobs.proposals import Running
+from jobs.tables.requests import asked
 from jobs.tracking.account import account
 from optimizer.migration.matching import States
 from tests.jobs import small

@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
 from jobs.commands.stats.validate import judge
-from jobs.engine.history import History
-from jobs.engine.progress import PROGRESS, Progress
 from jobs.gathering import Gathering, Range
+from jobs.tables.history import History
+from jobs.tables.names import PROGRESS
+from jobs.tables.progress import Progress
 from jobs.verify.intake import take_in
 from jobs.verify.past import past
 from stats.store import BATCHES, EDGES, GATHERED, GROUPS, STREAMS, StatsStore, Window
@@ -46,7 +47,7 @@ def gathered(spark: SparkSession, finished: Path) -> Gathering:
 
 
 def progress(job: Path) -> list[Progress]:
-    from jobs.engine.progress import history
+    from jobs.tables.progress import history
 
     return history(streaming.job_store(specs.load(job)))
 

@@ -14,7 +14,7 @@ from jobs import cli, specs
 from jobs.deciding.decisions import DecisionLog
 from jobs.deciding.library import Entry, PlanLibrary
 from jobs.engine.microbatch import fingerprint
-from jobs.engine.progress import history
+from jobs.tables.progress import history
 from stats.store import StatsStore
 from tests.jobs import windows
 from tests.jobs.test_migrate import Stage

@@ -15,15 +15,16 @@ import typer
 import yaml
 
 from jobs import cli, show, specs, streaming
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.ingest import REASON, ROW
-from jobs.engine.lease import lease
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.engine.microbatch import Engine
-from jobs.engine.progress import DECISIONS, Decision, Progress, latest, record
-from jobs.engine.requests import Request, ask, asked
-from jobs.engine.store import MemoryStore
 from jobs.migrations import Record, Watched, new_id, remaining, share
 from jobs.proposals import Running
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.lease import lease
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.names import DECISIONS
+from jobs.tables.progress import Decision, Progress, latest, record
+from jobs.tables.requests import Request, ask, asked
 from optimizer.migration import MIGRATIONS
 from optimizer.migration.matching import Context, States, name
 from optimizer.plan import build, parse

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import specs, streaming
-from jobs.engine.progress import history
+from jobs.tables.progress import history
 from tests.bench import crash
 from tests.jobs import small
 from tests.jobs.test_streaming import changed, differences, run

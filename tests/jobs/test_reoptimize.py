@@ -10,13 +10,13 @@ import typer
 import yaml
 
 from jobs import cli, show, specs, streaming
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.deciding.decisions import Decision, DecisionLog
 from jobs.deciding.library import PlanLibrary
 from jobs.deciding.reoptimization import Asked, Desk, carry_out, decide
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine
-from jobs.engine.requests import asked
+from jobs.tables.lease import lease
+from jobs.tables.requests import asked
 from jobs.tracking.account import account
 from optimizer.migration.matching import States
 from stats.store import StatsStore

@@ -18,12 +18,12 @@ import pytest
 from fastapi.routing import APIRoute
 
 from jobs import cli
-from jobs.engine.lease import lease
 from jobs.errors import InputError, RefusedError
 from jobs.services import manage
 from jobs.services.components import Component, components
 from jobs.services.home import Home, Settings
 from jobs.services.supervisor import LONGEST, Child, below, write_ahead
+from jobs.tables.lease import lease
 from jobs.tracking.server import Gate
 from tests.jobs import small
 from tests.jobs.asking import ask, basic, fine

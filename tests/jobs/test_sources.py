@@ -15,12 +15,12 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs import specs, streaming
-from jobs.engine.checkpoint import Part
-from jobs.engine.ingest import REASON
-from jobs.engine.progress import Progress, history
-from jobs.engine.sources.columns import matched
-from jobs.engine.sources.common import SourceError
 from jobs.errors import InputError, RefusedError
+from jobs.sources.checkpoint import Part
+from jobs.sources.columns import matched
+from jobs.sources.common import SourceError
+from jobs.tables.columns import REASON
+from jobs.tables.progress import Progress, history
 from jobs.verify import raw
 from jobs.verify.past import past
 from optimizer.query import Column, Stream

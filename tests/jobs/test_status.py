@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
-from jobs.engine.lease import HeldError, holder, lease
-from jobs.engine.progress import Progress
+from jobs.tables.lease import HeldError, holder, lease
+from jobs.tables.progress import Progress
 from tests.jobs import small
 
 
@@ -111,7 +111,7 @@ def mode(path: Path) -> int:
 
 def test_a_crashed_holder_loses_the_lease(tmp_path: Path):
     program = (
-        "import sys, os, signal; from pathlib import Path; from jobs.engine.lease import lease\n"
+        "import sys, os, signal; from pathlib import Path; from jobs.tables.lease import lease\n"
         "with lease(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)

@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 from jobs import cli, specs, streaming
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.engine.microbatch import Engine
-from jobs.engine.origin import LAYOUT
+from jobs.tables.origin import LAYOUT
 from stats.store import KEYS, TABLES, StatsStore
 from tests.jobs import small
 from tests.stores import DONE, FOLLOW, KEPT, unpack

@@ -14,12 +14,12 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
-from jobs.engine.checkpoint import Taken
-from jobs.engine.layout import JobStore
-from jobs.engine.progress import Around, Progress, history
-from jobs.engine.sources.files import FilesSource
-from jobs.engine.surroundings import Surroundings
+from jobs.engine.resource_monitor import Surroundings
 from jobs.errors import MidstreamError, RefusedError
+from jobs.sources.checkpoint import Taken
+from jobs.sources.files import FilesSource
+from jobs.tables.job_store import JobStore
+from jobs.tables.progress import Around, Progress, history
 from jobs.verify import judge
 from stats.costs import SHIPPED
 from tests.bench import crash

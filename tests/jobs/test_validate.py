@@ -14,7 +14,8 @@ import yaml
 
 from jobs import specs
 from jobs.commands.stats.validate import expected
-from jobs.engine.progress import DECISIONS, Decision
+from jobs.tables.names import DECISIONS
+from jobs.tables.progress import Decision
 from stats.store import EDGES, StatsStore
 from tests.jobs import small
 from tests.jobs.test_migrate import Stage

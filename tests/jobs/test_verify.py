@@ -22,9 +22,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
-from jobs.engine.ingest import REASON, ROW, WATERMARK
-from jobs.engine.progress import history
-from jobs.engine.store import BATCH
+from jobs.tables.columns import BATCH, REASON, ROW, WATERMARK
+from jobs.tables.progress import history
 from jobs.verify import expected, intake, judge, judging, results
 from jobs.verify.past import past
 from tests.jobs import small

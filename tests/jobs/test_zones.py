@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from jobs.engine.executors.duck import connect
-from jobs.engine.store import DeltaStore
+from jobs.backends.duckdb.backend import connect
 from jobs.streaming import EXECUTORS
+from jobs.tables.delta_store import DeltaStore
 
 ZONES = ["America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]
 BEGAN = datetime(2024, 3, 9, 22, 17, tzinfo=UTC)
@@ -72,7 +72,7 @@ def test_the_times_are_those_of_clocks_that_change():
 def test_duckdb_tells_time_in_utc_also_by_its_cursors(zone: str, tmp_path: Path):
     script = tmp_path / "hours.py"
     script.write_text(
-        "from jobs.engine.executors.duck import connect\n"
+        "from jobs.backends.duckdb.backend import connect\n"
         "one = connect()\n"
         "for c in (one, one.cursor()):\n"
         "    print(c.sql(\"SELECT hour(TIMESTAMPTZ '2024-03-10 07:30:00+00')\").fetchall())\n"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.engine.executors.spark import _SETTINGS
+from jobs.backends.spark.backend import _SETTINGS
 from optimizer.query import Stream
 from optimizer.sql import parse, parse_schema
 from optimizer.sql.cases import LOWER, UPPER

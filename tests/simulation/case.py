@@ -6,10 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.engine.ingest import REASON, ROW, Ingest
+from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Job
-from jobs.engine.partitions import Widths
-from jobs.engine.requests import Request
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.partitions import Widths
+from jobs.tables.requests import Request
 from optimizer.query import Column, Stream
 from tests.simulation import names, plans, queries, values, wishes
 from tests.simulation.dice import UNIT, Dice

@@ -12,9 +12,9 @@ from random import Random
 
 import pyarrow as pa
 
-from jobs.engine.progress import PROGRESS
-from jobs.engine.states import STATE
-from jobs.engine.store import File, MemoryStore, _MemoryTable
+from jobs.tables.memory_store import MemoryStore, _MemoryTable
+from jobs.tables.names import PROGRESS, STATE
+from jobs.tables.store import File
 
 
 class Crash(BaseException):

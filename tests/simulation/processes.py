@@ -7,14 +7,16 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.microbatch import Engine, Job, result_table
-from jobs.engine.partitions import Widths
-from jobs.engine.progress import last
-from jobs.engine.requests import ask
-from jobs.engine.store import WRITER, _MemoryTable
-from jobs.engine.upkeep import Limits, tidy
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.engine.inline_compaction import Limits, tidy
+from jobs.engine.microbatch import Engine, Job
 from jobs.errors import MidstreamError
+from jobs.tables.memory_store import _MemoryTable
+from jobs.tables.names import result_table
+from jobs.tables.partitions import Widths
+from jobs.tables.progress import last
+from jobs.tables.requests import ask
+from jobs.tables.store import WRITER
 from tests.simulation import oracle, wishes
 from tests.simulation.case import Batch, Case, relation
 from tests.simulation.dice import UNIT

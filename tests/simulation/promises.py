@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from json import dumps, loads
 from typing import Any
 
-from jobs.engine.progress import latest
-from jobs.engine.requests import FINAL, MIGRATE, POSTPONE, RELEASE, Event, Request, asked, told
-from jobs.engine.store import Store
+from jobs.tables.progress import latest
+from jobs.tables.requests import FINAL, MIGRATE, POSTPONE, RELEASE, Event, Request, asked, told
+from jobs.tables.store import Store
 from optimizer.plan import to_json
 from tests.simulation.case import Case
 from tests.simulation.wishes import FAILS

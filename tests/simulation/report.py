@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from jobs.engine.ingest import Ingest
-from jobs.engine.requests import Request
+from jobs.tables.requests import Request
 from optimizer.plan import Join, Plan, from_json, tree_of, walk
 from tests.simulation import oracle
 from tests.simulation.case import Batch, Case

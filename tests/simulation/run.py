@@ -7,15 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.engine.ingest import REASON, ROW, WATERMARK
-from jobs.engine.microbatch import result_table
-from jobs.engine.migration import Migration
-from jobs.engine.partitions import Widths
-from jobs.engine.progress import DECISIONS, PROGRESS, Decision, history, latest
-from jobs.engine.requests import MIGRATIONS, REQUESTS
+from jobs.engine.migration.definition import Migration
 from jobs.engine.statements import SLOT, physical
-from jobs.engine.states import relation_of, table_of
-from jobs.engine.store import BATCH, UNTIL
+from jobs.engine.states import relation_of
+from jobs.tables.columns import BATCH, REASON, ROW, UNTIL, WATERMARK
+from jobs.tables.names import DECISIONS, MIGRATIONS, PROGRESS, REQUESTS, result_table, state_table
+from jobs.tables.partitions import Widths
+from jobs.tables.progress import Decision, history, latest
 from optimizer.identity import identity, states
 from optimizer.plan import Combine, GroupBy, Join, Node, Plan, Source, from_json, walk
 from optimizer.query import ColumnRef
@@ -181,7 +179,7 @@ def _incomplete(case: Case, simulation: Simulation) -> Iterator[Difference]:
             if owner == name or any(isinstance(n, Combine | GroupBy) for n in walk(node)):
                 continue
             physicals = [physical(identity(node), column) for column in node.columns]
-            actual = oracle.bag(store.load(table_of(key)), physicals)
+            actual = oracle.bag(store.load(state_table(key)), physicals)
             expected = oracle.bag(
                 oracle.content(case, name, node, accounts), [str(c) for c in node.columns]
             )
@@ -295,7 +293,7 @@ def _copies(simulation: Simulation) -> Iterator[Difference]:
     for operator in engine.program.operators:
         if operator.kept:
             key, cutoff = operator.key, engine.states.cutoff(operator.key)
-            stored = simulation.store.read(table_of(key), engine.states.files[key])
+            stored = simulation.store.read(state_table(key), engine.states.files[key])
             copied = engine.executor.rows(relation_of(key))
             names = [name for name in stored.column_names if name not in (BATCH, UNTIL)]
             needed = [_needed(rows, names, operator.node, cutoff) for rows in (copied, stored)]

@@ -6,14 +6,15 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.engine.ingest import Ingest
 from jobs.engine.lower import lower
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.progress import PROGRESS
-from jobs.engine.requests import POSTPONE, Request, ask, told
 from jobs.engine.states import relation_of
-from jobs.engine.store import DeltaStore, MemoryStore
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.names import PROGRESS
+from jobs.tables.requests import POSTPONE, Request, ask, told
 from optimizer.identity import identity
 from optimizer.plan import Combine, GroupBy, build, parse, to_json, walk
 from optimizer.query import RESULT, WINDOW_END, Aggregate, ColumnRef, Expression

@@ -6,7 +6,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from jobs.engine.states import STATE
+from jobs.tables.names import STATE
 from tests.simulation.bugs import states as bugs
 from tests.simulation.case import draw
 from tests.simulation.faults import LOSSES, PAST, FaultyStore

@@ -4,11 +4,11 @@ from itertools import count
 
 import pytest
 
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.requests import Request, ask, told
-from jobs.engine.store import MemoryStore
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.requests import Request, ask, told
 from optimizer.migration.matching import States, name
 from optimizer.plan import build, parse, to_json
 from tests.optimizer.builders import counts, joined, stream, total, window

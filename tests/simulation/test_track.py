@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.requests import Request, ask, told
-from jobs.engine.store import MemoryStore
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.requests import Request, ask, told
 from optimizer.plan import build, parse, to_json
 from tests.optimizer.builders import counts, joined, stream, total, where, window
 from tests.optimizer.migration.by_hand import above, join, leaf, plan

@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from jobs.engine.hooks import HookError
 from jobs.engine.microbatch import Job
-from jobs.engine.migrator import mark
-from jobs.engine.requests import ABORT, POSTPONE, RELEASE, Request
+from jobs.engine.migration.hooks import HookError
+from jobs.engine.migration.migrator import mark
+from jobs.tables.requests import ABORT, POSTPONE, RELEASE, Request
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS
 from optimizer.plan import Plan, PlanError, to_json

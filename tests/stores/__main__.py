@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from jobs import cli, specs, streaming
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.ingest import REASON, ROW
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.engine.microbatch import Engine
-from jobs.engine.origin import LAYOUT, begun
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.origin import LAYOUT, begun
 from stats.store import COLUMNS, COMBINED, ERRORS, GROUPS, OPERATORS, VALIDATIONS, StatsStore
 from tests.jobs import small, windows
 from tests.stores import DONE, FOLLOW, KEPT

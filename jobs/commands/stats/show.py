@@ -51,7 +51,7 @@ def show(  # noqa: PLR0913  # options, each by its name
 ) -> int:
     """Show the newest windows, and the last of them in detail."""
     from jobs import specs
-    from jobs.engine.layout import local
+    from jobs.tables.paths import local
     from stats.store import ERRORS, StatsStore
 
     job = specs.load(file)

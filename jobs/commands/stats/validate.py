@@ -11,6 +11,7 @@ import typer
 from jobs import show
 from jobs.commands.run import JobFile
 from jobs.errors import RefusedError
+from jobs.tables.names import DECISIONS, PROGRESS
 
 if TYPE_CHECKING:
     from jobs.specs import Job
@@ -29,7 +30,7 @@ def validate(
 ) -> int:
     """Judge the windows that are new; exit code 3 if one of those is quarantined."""
     from jobs import specs
-    from jobs.engine.layout import local
+    from jobs.tables.paths import local
     from stats.report import write
     from stats.store import StatsStore
 
@@ -54,7 +55,7 @@ def judge(
     report: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> "list[Verdict]":
     """The verdicts on a job's windows that had none, or on all; for programs."""
-    from jobs.engine.layout import local
+    from jobs.tables.paths import local
     from stats.store import StatsStore
     from stats.validate import validate as judged
 
@@ -75,12 +76,12 @@ def _delay(job: "Job", store: "StatsStore", now: int) -> "Delay | None":
 
     A window is complete when the batch after begins: not while the job stood still.
     """
-    from jobs.engine.history import History
-    from jobs.engine.layout import JobStore, local
-    from jobs.engine.lease import holder
-    from jobs.engine.progress import DECISIONS, PROGRESS
     from jobs.specs import MICROSECOND
     from jobs.status import SECOND
+    from jobs.tables.history import History
+    from jobs.tables.job_store import JobStore
+    from jobs.tables.lease import holder
+    from jobs.tables.paths import local
     from stats.frames import Delay
 
     storage, windows = local(job.storage), store.windows()

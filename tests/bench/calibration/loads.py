@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from jobs.engine.ingest import REASON, ROW
+from jobs.tables.columns import REASON, ROW
 from optimizer.memo import Memo, Offer, Part
 from optimizer.plan import Leaf, Tree
 from optimizer.query import Column, Query, Stream

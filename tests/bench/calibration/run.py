@@ -9,9 +9,10 @@ from time import time_ns
 import pyarrow.parquet as pq
 
 from jobs.engine.ingest import Ingest
-from jobs.engine.machine import meter
-from jobs.engine.microbatch import Engine, Job, result_table
-from jobs.engine.store import DeltaStore
+from jobs.engine.microbatch import Engine, Job
+from jobs.engine.process_usage import meter
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.names import result_table
 from optimizer.memo import Offer
 from optimizer.workload import UnitCosts
 from stats.calibrate import Measurement, work

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from jobs import specs, streaming
-from jobs.engine.store import MemoryStore
 from jobs.errors import InputError
+from jobs.tables.memory_store import MemoryStore
 from jobs.verify import judge
 from tests.bench.differential.case import Broken, Case
 from tests.bench.differential.compare import Wanted, differences

@@ -15,18 +15,20 @@ import pyarrow as pa
 import yaml
 
 from jobs import specs, streaming
-from jobs.definitions import FILE as DEFINITIONS
-from jobs.definitions import with_definition
-from jobs.engine import layout
-from jobs.engine.executors import Executor
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.executors.tasks import TasksExecutor
-from jobs.engine.feed import lying
-from jobs.engine.microbatch import Engine, result_table
-from jobs.engine.partitions import Widths
-from jobs.engine.progress import Around
-from jobs.engine.sources.files import FilesSource
-from jobs.engine.store import Store
+from jobs.backends import Executor
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.engine.microbatch import Engine
+from jobs.sources.files import FilesSource
+from jobs.sources.inputs import lying
+from jobs.tables import job_store
+from jobs.tables.definitions import FILE as DEFINITIONS
+from jobs.tables.definitions import with_definition
+from jobs.tables.names import result_table
+from jobs.tables.partitions import Widths
+from jobs.tables.paths import local
+from jobs.tables.progress import Around
+from jobs.tables.store import Store
 from tests.bench.differential.case import Case, Stream
 from tests.bench.differential.terms import length
 from tests.jobs.engine.inline import Inline
@@ -78,7 +80,7 @@ def _query(case: Case) -> dict[str, Any]:
 
 def checkpoint(case: Case, root: Path, job: specs.Job) -> None:
     """What Spark would note of the files that each batch takes."""
-    place = layout.checkpoint(layout.local(job.storage))
+    place = job_store.checkpoint(local(job.storage))
     (place / "offsets").mkdir(parents=True)
     for at, stream in enumerate(case.streams):
         (place / "sources" / str(at)).mkdir(parents=True)
@@ -113,7 +115,7 @@ def _engine(name: str, case: Case, scratch: Path, spark: Any) -> Iterator[tuple[
         tasks: Any = Inline(case.tasks)
         yield TasksExecutor(tasks), partial(FilesSource.filed, scratch=scratch, spark=tasks)
     else:
-        from jobs.engine.executors.spark import SparkExecutor
+        from jobs.backends.spark.backend import SparkExecutor
 
         yield SparkExecutor(spark), partial(FilesSource.frame_of, scratch=scratch, spark=spark)
 
@@ -125,7 +127,7 @@ def carry_out(
     job = specs.load(job_file(case, root, engine))
     checkpoint(case, root, job)
     inlets = streaming.streams(job)
-    noted = layout.local(job.storage) / "control" / DEFINITIONS
+    noted = local(job.storage) / "control" / DEFINITIONS
     noted.write_text(dumps(with_definition([], job, 0)), encoding="utf-8")
 
     def look(number: int) -> Around:
@@ -134,7 +136,7 @@ def carry_out(
     tables = streaming.job_store(job) if store is None else store
     width = dict.fromkeys([stream.name for stream in case.streams][::2], case.width)
     made = replace(streaming.engine_job(job), widths=Widths(width))
-    scratch = layout.local(job.storage) / "scratch"
+    scratch = local(job.storage) / "scratch"
     with _engine(engine, case, scratch, spark) as (executor, read):
         running = Engine(made, tables, executor, lambda: case.clock, look=look)
         try:

@@ -16,16 +16,17 @@ import duckdb
 import yaml
 
 from jobs import specs, streaming
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.commands.task import Task
 from jobs.deciding.candidates import best
 from jobs.deciding.reoptimization import Asked, reoptimize
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.lease import lease
-from jobs.engine.microbatch import Engine, result_table
-from jobs.engine.migrator import mark
-from jobs.engine.progress import Progress
-from jobs.engine.requests import Request, ask, told
-from jobs.engine.store import DeltaStore
+from jobs.engine.microbatch import Engine
+from jobs.engine.migration.migrator import mark
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.lease import lease
+from jobs.tables.names import result_table
+from jobs.tables.progress import Progress
+from jobs.tables.requests import Request, ask, told
 from optimizer.drift import Policy
 from optimizer.plan import Plan, as_written, to_json
 from optimizer.workload import Budget

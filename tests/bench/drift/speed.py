@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 
 from jobs import specs, streaming
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.deciding.reoptimization import Asked, reoptimize
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.ingest import REASON, ROW
-from jobs.engine.lease import lease
 from jobs.engine.microbatch import Engine
 from jobs.migrations import user
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.lease import lease
 from stats.store import BATCHES, EDGES, STREAMS, VERDICTS, StatsStore, Window
 from tests.bench.migration.run import scratch
 

@@ -22,8 +22,9 @@ import typer
 import yaml
 
 from jobs import show
-from jobs.engine.partitions import SMALL
-from jobs.engine.store import DeltaStore, File
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.partitions import SMALL
+from jobs.tables.store import File
 
 DATA = Path(__file__).parent
 EXAMPLE = Path("docs/examples/flights.yaml")

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from jobs.engine.machine import cpu_seconds, java, memory_mb
-from jobs.engine.progress import Progress
+from jobs.engine.process_usage import cpu_seconds, java, memory_mb
 from jobs.specs import Job, load
 from jobs.streaming import Extent, run
+from jobs.tables.progress import Progress
 from tests.bench.joins.workload import BEGAN, SCHEMA, Workload, write
 
 UNSYNCED = "-unsynced"

@@ -11,12 +11,14 @@ from time import perf_counter, process_time, sleep, time_ns
 import duckdb
 
 from jobs.engine.ingest import Ingest
-from jobs.engine.machine import cpu_seconds, java
-from jobs.engine.microbatch import Engine, Job, result_table
-from jobs.engine.migrator import Migrator, mark
-from jobs.engine.progress import Progress
-from jobs.engine.requests import ABORT, Event, Request, ask, told
-from jobs.engine.store import DeltaStore, File
+from jobs.engine.microbatch import Engine, Job
+from jobs.engine.migration.migrator import Migrator, mark
+from jobs.engine.process_usage import cpu_seconds, java
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.names import result_table
+from jobs.tables.progress import Progress
+from jobs.tables.requests import ABORT, Event, Request, ask, told
+from jobs.tables.store import File
 from optimizer.plan import Plan, to_json
 from optimizer.window import MICROSECONDS
 from tests.bench.chain import Chain

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from jobs.engine.lower import lower
-from jobs.engine.statements import meaning
 from optimizer.plan import build, parse
+from optimizer.sql.meaning import meant
 from tests.jobs.engine.cases import CASES
 
 KEPT = Path(__file__).parent / "golden"
@@ -37,9 +37,9 @@ def _program(case: str, tree: str, dialect: str) -> str:
     parts = [f"-- {case}: {tree}"]
     for one in program.operators:
         kept = f"-- {one.relation}, kept for {one.retention} us\n-- {one.content}"
-        parts.append(f"{kept}\n{meaning(one.statement, dialect).sql(dialect, pretty=True)};")
+        parts.append(f"{kept}\n{meant(one.statement, dialect).sql(dialect, pretty=True)};")
     parts += [
-        f"-- out_{output.query}\n{meaning(output.statement, dialect).sql(dialect, pretty=True)};"
+        f"-- out_{output.query}\n{meant(output.statement, dialect).sql(dialect, pretty=True)};"
         for output in program.outputs
     ]
     return "\n\n".join(parts) + "\n"

@@ -9,10 +9,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from jobs.engine.executors import Executor
-from jobs.engine.ingest import REASON, ROW, Ingest
-from jobs.engine.microbatch import WINDOWS, Engine, Job, result_table
-from jobs.engine.store import Store
+from jobs.backends import Executor
+from jobs.engine.ingest import Ingest
+from jobs.engine.microbatch import WINDOWS, Engine, Job
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.names import result_table
+from jobs.tables.store import Store
 from optimizer.plan import Plan
 from optimizer.query import Query
 from optimizer.window import MICROSECONDS

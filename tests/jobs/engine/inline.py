@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.cloudpickle import dumps, loads
 
-from jobs.engine.executors.tasks import TasksExecutor
+from jobs.backends.spark_duckdb.backend import TasksExecutor
 
 
 @dataclass

@@ -7,12 +7,13 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.ingest import REASON, ROW, Ingest
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.partitions import MOST_FILES
-from jobs.engine.progress import Progress
-from jobs.engine.store import MemoryStore
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.partitions import MOST_FILES
+from jobs.tables.progress import Progress
 from optimizer.plan import build, parse
 from optimizer.window import MICROSECONDS, everywhere
 from tests.optimizer.builders import joined

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.engine.executors import Executor
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.executors.filed import Filed
-from jobs.engine.executors.spark import SparkExecutor
-from jobs.engine.executors.tasks import TasksExecutor
-from jobs.engine.store import DeltaStore, MemoryStore, Store
+from jobs.backends import Executor
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.parquet_input import Filed
+from jobs.backends.spark.backend import SparkExecutor
+from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.store import Store
 from optimizer.plan import (
     Emit,
     GroupBy,

@@ -7,13 +7,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.engine.executors import Executor
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.executors.spark import SparkExecutor
-from jobs.engine.executors.tasks import TasksExecutor
-from jobs.engine.ingest import REASON, ROW, Ingest
+from jobs.backends import Executor
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.spark.backend import SparkExecutor
+from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.store import DeltaStore
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.delta_store import DeltaStore
 from optimizer.plan import as_written, build
 from optimizer.query import Stream
 from optimizer.sql import parse, parse_schema

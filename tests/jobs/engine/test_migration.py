@@ -14,12 +14,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.engine.executors import Executor
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.executors.spark import SparkExecutor
+from jobs.backends import Executor
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.spark.backend import SparkExecutor
 from jobs.engine.microbatch import Engine
-from jobs.engine.requests import Request, ask, told
-from jobs.engine.store import DeltaStore, MemoryStore, Store
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.requests import Request, ask, told
+from jobs.tables.store import Store
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS
 from optimizer.migration.matching import Context

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from jobs.engine.filling import Filler
-from jobs.engine.ingest import ALWAYS
-from jobs.engine.migrator import Migrator
-from jobs.engine.partitions import Widths
-from jobs.engine.store import File
+from jobs.engine.migration.backfill import Filler
+from jobs.engine.migration.migrator import Migrator
+from jobs.tables.columns import ALWAYS
+from jobs.tables.partitions import Widths
+from jobs.tables.store import File
 from optimizer.migration.steps import CutOver, Fill, How, Track
 
 WHOLE, ROWS = 5, 1000

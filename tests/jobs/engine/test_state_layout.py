@@ -4,13 +4,13 @@ from random import Random
 
 import pytest
 
-from jobs.engine.executors.duck import DuckExecutor
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.engine.ingest import Ingest
+from jobs.engine.inline_compaction import tidy
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.partitions import Widths
 from jobs.engine.state_layout import layouts
-from jobs.engine.store import DeltaStore
-from jobs.engine.upkeep import tidy
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.partitions import Widths
 from optimizer.cost.dual import price
 from optimizer.estimate import Estimator
 from optimizer.migration.matching import States, name

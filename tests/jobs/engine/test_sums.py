@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.engine.executors import Executor
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.executors.spark import SparkExecutor
-from jobs.engine.ingest import REASON, ROW
+from jobs.backends import Executor
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.spark.backend import SparkExecutor
 from jobs.engine.microbatch import Engine
-from jobs.engine.store import DeltaStore, MemoryStore, Store
+from jobs.tables.columns import REASON, ROW
+from jobs.tables.delta_store import DeltaStore
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.store import Store
 from optimizer.plan import Plan, build, parse
 from optimizer.query import Query, Stream
 from optimizer.sql import parse as query_of

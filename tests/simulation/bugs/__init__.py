@@ -8,14 +8,14 @@ INGEST = "jobs/engine/ingest.py"
 STATEMENTS = "jobs/engine/statements.py"
 LOWER = "jobs/engine/lower.py"
 STATES = "jobs/engine/states.py"
-INVENTORY = "jobs/engine/inventory.py"
-PARTITIONS = "jobs/engine/partitions.py"
-STORE = "jobs/engine/store.py"
-DUCK = "jobs/engine/executors/duck.py"
-SEGMENTS = "jobs/engine/executors/segments.py"
-MIGRATOR = "jobs/engine/migrator.py"
-FILLING = "jobs/engine/filling.py"
-REBUILD = "jobs/engine/rebuild.py"
+INVENTORY = "jobs/tables/inventory.py"
+PARTITIONS = "jobs/tables/partitions.py"
+STORE = "jobs/tables/memory_store.py"
+DUCKDB = "jobs/backends/duckdb/backend.py"
+SEGMENTS = "jobs/backends/duckdb/segments.py"
+MIGRATOR = "jobs/engine/migration/migrator.py"
+BACKFILL = "jobs/engine/migration/backfill.py"
+REBUILD = "jobs/engine/migration/rebuild.py"
 MATCHING = "optimizer/migration/matching.py"
 
 BUGS: tuple[Bug, ...] = (
@@ -63,9 +63,9 @@ BUGS: tuple[Bug, ...] = (
     Bug(states.any_time_decides, LOWER),
     Bug(states.purged_a_microsecond_early, STATES),
     Bug(states.never_purged, STATES),
-    Bug(states.a_batch_sees_itself, DUCK),
-    Bug(states.a_restart_forgets_the_last_batch, DUCK),
-    Bug(states.rows_say_a_later_batch, DUCK),
+    Bug(states.a_batch_sees_itself, DUCKDB),
+    Bug(states.a_restart_forgets_the_last_batch, DUCKDB),
+    Bug(states.rows_say_a_later_batch, DUCKDB),
     Bug(states.tables_go_too_early, SEGMENTS),
     Bug(states.what_is_overdue_is_read, SEGMENTS),
     Bug(states.a_merge_of_the_copy_forgets_a_table, SEGMENTS),
@@ -97,13 +97,13 @@ BUGS: tuple[Bug, ...] = (
     Bug(migrations.a_part_is_forgotten, MIGRATOR, migrations=True),
     Bug(migrations.both_plans_run_too_briefly, MIGRATOR, migrations=True),
     Bug(migrations.both_plans_run_a_microsecond_too_briefly, MIGRATOR, migrations=True),
-    Bug(migrations.a_parallel_track_begins_empty, FILLING, migrations=True),
+    Bug(migrations.a_parallel_track_begins_empty, BACKFILL, migrations=True),
     Bug(migrations.nobody_maintains_what_is_built, MIGRATOR, migrations=True),
-    Bug(migrations.a_restart_forgets_how_far_a_fill_was, FILLING, migrations=True),
-    Bug(migrations.slices_overlap, FILLING, migrations=True),
-    Bug(migrations.a_fill_stops_early, FILLING, migrations=True),
-    Bug(migrations.a_fill_is_taken_for_done, FILLING, migrations=True),
-    Bug(migrations.what_an_attempt_filled_stays, FILLING, migrations=True),
+    Bug(migrations.a_restart_forgets_how_far_a_fill_was, BACKFILL, migrations=True),
+    Bug(migrations.slices_overlap, BACKFILL, migrations=True),
+    Bug(migrations.a_fill_stops_early, BACKFILL, migrations=True),
+    Bug(migrations.a_fill_is_taken_for_done, BACKFILL, migrations=True),
+    Bug(migrations.what_an_attempt_filled_stays, BACKFILL, migrations=True),
     Bug(migrations.a_fill_reads_what_is_younger, REBUILD, migrations=True),
     Bug(migrations.a_fill_misses_the_last_batch, REBUILD, migrations=True),
     Bug(migrations.a_fill_forgets_selects, REBUILD, migrations=True),

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from jobs.engine import microbatch, progress
-from jobs.engine.progress import Decision, Progress
+from jobs.engine import microbatch
+from jobs.tables import progress
+from jobs.tables.progress import Decision, Progress
 
 
 def a_replay_decides_anew(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.engine import ingest, microbatch
 from jobs.engine.ingest import Ingest, Intake
-from jobs.engine.progress import Decision, Flow
+from jobs.tables.progress import Decision, Flow
 
 
 def _ingests(patch: pytest.MonkeyPatch, change: Callable[[Ingest], Ingest]) -> None:

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from jobs.engine import lower, microbatch, migrator
-from jobs.engine.filling import Filler
-from jobs.engine.ingest import ALWAYS
-from jobs.engine.migration import Migration, coming
-from jobs.engine.migrator import Migrator, Turn
-from jobs.engine.progress import Decision, decided, latest
-from jobs.engine.rebuild import Slice, statement
-from jobs.engine.requests import Request
+from jobs.engine import lower, microbatch
+from jobs.engine.migration import migrator
+from jobs.engine.migration.backfill import Filler
+from jobs.engine.migration.definition import Migration, coming
+from jobs.engine.migration.migrator import Migrator, Turn
+from jobs.engine.migration.rebuild import Slice, statement
 from jobs.engine.statements import Split
 from jobs.engine.states import States
-from jobs.engine.store import Store
+from jobs.tables.columns import ALWAYS
+from jobs.tables.progress import Decision, decided, latest
+from jobs.tables.requests import Request
+from jobs.tables.store import Store
 from optimizer.migration.matching import States as Kept
 from optimizer.plan import Plan
 
@@ -119,7 +120,7 @@ def slices_overlap(patch: pytest.MonkeyPatch) -> None:
 
 def _filled_by(patch: pytest.MonkeyPatch, change: Callable[..., Any]) -> None:
     """Have states filled by another statement."""
-    patch.setattr("jobs.engine.filling.statement", change)
+    patch.setattr("jobs.engine.migration.backfill.statement", change)
 
 
 def a_fill_reads_what_is_younger(patch: pytest.MonkeyPatch) -> None:

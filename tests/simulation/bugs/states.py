@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 
-from jobs.engine import inventory, lower, microbatch, partitions, rebuild, statements, store
-from jobs.engine.executors import duck
-from jobs.engine.executors.duck import DuckExecutor
-from jobs.engine.executors.segments import Segments, _Segment
+from jobs.backends.duckdb import backend
+from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.segments import Segments, _Segment
+from jobs.engine import lower, microbatch, statements
 from jobs.engine.microbatch import Engine
-from jobs.engine.partitions import Partitioning
+from jobs.engine.migration import rebuild
 from jobs.engine.states import States
-from jobs.engine.store import UNTIL, WRITER, File, MemoryStore
+from jobs.tables import inventory, memory_store, partitions
+from jobs.tables.columns import UNTIL
+from jobs.tables.memory_store import MemoryStore
+from jobs.tables.partitions import Partitioning
+from jobs.tables.store import WRITER, File
 
 
 def _retained(patch: pytest.MonkeyPatch, change: Callable[[int], int]) -> None:
@@ -163,7 +167,7 @@ def a_partition_is_not_written(patch: pytest.MonkeyPatch) -> None:
         files = real(*arguments, **options)
         return files[:-1] if len(files) > 1 else files
 
-    patch.setattr(duck, "put_partitions", put)
+    patch.setattr(backend, "put_partitions", put)
 
 
 # --- stores --------------------------------------------------------------------------------------
@@ -229,7 +233,9 @@ def a_merge_loses_a_file(patch: pytest.MonkeyPatch) -> None:
 
 def a_merged_file_goes_with_its_oldest(patch: pytest.MonkeyPatch) -> None:
     """A merged file is given up when the oldest of those that it was is overdue."""
-    patch.setattr(store, "_latest", lambda files: min(file.until or 0 for file in files))
+    patch.setattr(
+        memory_store, "latest_until", lambda files: min(file.until or 0 for file in files)
+    )
 
 
 # --- what a storage must hold --------------------------------------------------------------------

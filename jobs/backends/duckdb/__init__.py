@@ -1,0 +1,1 @@
+"""DuckDB in the process of the job."""

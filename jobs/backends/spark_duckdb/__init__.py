@@ -1,0 +1,1 @@
+"""DuckDB in the tasks of a Spark job."""

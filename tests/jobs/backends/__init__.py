@@ -1,0 +1,1 @@
+"""The engine, held to what DuckDB says of the whole input."""
