@@ -18,7 +18,7 @@ from optimizer.workload import Workload
 STEPS = 16
 """Ages at which plans are compared, until the states are full."""
 
-HALVINGS = 12
+HALVINGS = 8
 """Of a step, to find where costs cross."""
 
 LITTLE = 0.005

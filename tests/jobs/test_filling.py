@@ -5,14 +5,22 @@ from contextlib import ExitStack
 from math import inf, isfinite
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from jobs import cli, specs
+from jobs import cli, specs, streaming
+from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.deciding.decisions import Decision
+from jobs.engine.microbatch import Engine
 from jobs.proposals import Running
 from jobs.tables.requests import asked
 from jobs.tracking.account import account
+from optimizer.estimate import Estimator
 from optimizer.migration.matching import States
+from optimizer.plan import build, parse
+from optimizer.window import MICROSECONDS
+from tests.bench.chain import BEGAN, Chain
+from tests.bench.drift.engine import job_file
 from tests.jobs import small
 from tests.jobs.test_migrate import Stage
 from tests.jobs.test_reoptimize import THREE, decided, see, staged
@@ -104,3 +112,23 @@ def test_how_long_states_have_been_filling(
 
 def states(stage: Stage):
     return States.of(stage.engine.plans["three"]).nodes
+
+
+def test_states_of_the_engine_fill_as_predicted(tmp_path: Path):
+    """After each batch they hold what windows as long as the job has run would."""
+    chain = Chain(3, 60, 100)
+    values = chain.values((3.0, 2.0))
+    chain.write(tmp_path / "data", [values] * 5)
+    plan = build(chain.query, parse("((a b) c)"))
+    job = specs.load(job_file(chain, tmp_path, "young", plan))
+    now, store = BEGAN + 60 * MICROSECONDS, streaming.job_store(job)
+    engine = Engine(streaming.engine_job(job), store, DuckExecutor(), lambda: now)
+    for number in range(5):
+        inputs = {n: pq.read_table(tmp_path / f"data/{n}-{number}.parquet") for n in chain.streams}
+        work = engine.run(number, inputs).operators
+        young = chain.query.bounds.within((number + 1) * chain.batch * MICROSECONDS)
+        estimator = Estimator(chain.query, chain.workload(values), young)
+        for key, (node, *_) in States.of(plan).nodes.items():
+            held = estimator.node(node).held
+            assert work[key].state_rows == pytest.approx(held, rel=0.05)
+    engine.close()
