@@ -59,8 +59,8 @@ def explain(
     _show_layout(found)
     if network:
         _show_network(network["network"])
-    if made := _made(found):
-        show.note(", ".join(f"{name}: {value}" for name, value in made.items()))
+    if said := _makes(found):
+        show.note(said)
     if found.ground:
         show.note(f"Priced by {found.ground}.")
     if priced.workload.assumed:
@@ -176,6 +176,14 @@ def _made(found: _Found) -> dict[str, str | float | None]:
         "objective": made.objective.spelt,
         made.objective.measure: made.value(found.priced.total),
     }
+
+
+def _makes(found: _Found) -> str:
+    """The same for people."""
+    from jobs.deciding.objectives import makes
+
+    made = found.task.memo().throughput
+    return "" if made is None else f"It makes {makes(made, found.priced.total)}."
 
 
 def _priced(file: Path, query: str | None, plan: str | None, workload: Path | None) -> _Found:

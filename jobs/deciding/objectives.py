@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import log
 
-from optimizer.cost.dual import Priced
+from optimizer.cost.dual import Cost, Priced
 from optimizer.cost.throughput import Throughput
+from optimizer.explain import compact
+from optimizer.migration.cost import spell
 from optimizer.workload import Workload
 
 LITTLE = 0.005
@@ -25,6 +27,14 @@ def ahead(throughput: Throughput, running: Priced, chosen: Priced) -> str:
         return f"{chosen.plan} has {gained:.0%} more results by {objective.by:g} s"
     sooner = 1 - 1 / (1 + gained)
     return f"{chosen.plan} has the {objective} {sooner:.0%} sooner"
+
+
+def makes(throughput: Throughput, total: Cost) -> str:
+    """`24 k results by 10 s`: what a plan of that cost makes of the objective."""
+    value, objective = throughput.value(total), throughput.objective
+    if objective.by is not None:
+        return f"{compact(value or 0.0)} results {objective}"
+    return f"the {objective} {'never' if value is None else f'within {spell(value)}'}"
 
 
 def changed(windows: Sequence[tuple[int, Workload]]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from jobs import cli
 from jobs.commands.task import from_workload
 from jobs.deciding.candidates import RUNNING, known, pick
-from jobs.deciding.objectives import ahead, changed
+from jobs.deciding.objectives import ahead, changed, makes
 from jobs.objectives import objective
 from optimizer.cost.dual import Cost
 from optimizer.cost.rate.objective import Objective
@@ -57,7 +57,12 @@ def test_what_keeps_up_makes_everything_and_what_needs_twice_the_cpu_makes_half(
     assert [by.value(Cost(cpu)) for cpu in (0.1, 1.0, 2.0)] == [500, 500, 250]
     first = Throughput(Objective(first=100.0), 50.0, Budget(cpu=2.0))
     assert [first.value(Cost(cpu)) for cpu in (0.1, 2.0, 4.0)] == [2, 2, 4]
-    assert Throughput(Objective(first=1.0), 0.0, Budget()).value(Cost(1.0)) is None
+    silent = Throughput(Objective(first=1.0), 0.0, Budget())
+    assert silent.value(Cost(1.0)) is None
+    said = [makes(one, Cost(2.0)) for one in (by, first, silent)]
+    assert said == [
+        "250 results by 10 s", "the first 100 results within 2 s", "the first 1 results never",
+    ]  # fmt: skip
     assert by.order(Cost(0.1)) < by.order(Cost(0.2)) < by.order(Cost(2.0))
 
 

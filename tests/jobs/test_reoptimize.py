@@ -465,6 +465,31 @@ def test_an_infeasible_query_may_have_its_best_plan(make: Callable[..., Stage]):
     assert cost["outcome"] == "blocked"
 
 
+def test_the_first_results_sooner(make: Callable[..., Stage]):
+    """Results per second are as the CPU that both plans need, so is how long the first take."""
+    stage = make(reoptimize={"objective": "first 1000 results", "drift": 0.05})
+    see(stage, LATE, factor=200.0)
+    found = decided(stage)
+    figures = found.figures
+    share = figures["chosen_cpu"] / figures["running_cpu"]
+    assert figures["chosen_seconds_to"] == pytest.approx(share * figures["running_seconds_to"])
+    assert found.reasons[0] == f"(a (b c)) has the first 1,000 results {1 - share:.0%} sooner"
+    assert min(one.seconds_to or 0 for one in found.candidates) == figures["chosen_seconds_to"]
+
+
+def test_explain_says_what_a_plan_makes_of_the_objective(make: Callable[..., Stage]):
+    stage = make(reoptimize=BY)
+    see(stage, LATE, factor=200.0)
+    made = {
+        plan: stage.json("explain", "JOB", "--query", "three", "--plan", plan)
+        for plan in ("((a b) c)", "(a (b c))")
+    }
+    assert {one["objective"] for one in made.values()} == {BY["objective"]}
+    assert made["(a (b c))"]["results_by"] > made["((a b) c)"]["results_by"] > 0
+    said = stage.says(0, "explain", "JOB", "--query", "three")
+    assert " results by 10 s." in said
+
+
 def test_another_objective_for_once(make: Callable[..., Stage]):
     stage = make(reoptimize=BY)
     see(stage, LATE)
