@@ -7,16 +7,17 @@ method, C(S1 S2) = C(S1) + T(S1) C(S2): the adjacent sequence interchange that I
 
 Few inputs are ordered exactly, by dynamic programming over subsets: optimal with cycles and
 cartesian steps too.  For more, the cheapest of three ways counts: a beam through the sets, and IK
-along a minimum spanning tree, of the predicates alone and of all pairs (5.1.2, 5.1.3).  An edge of
+along a minimum spanning tree, of the predicates alone and of all pairs (5.1.2, 5.1.3); where
+windows differ by pair, improved step by step.  An edge of
 least weight is not always one of the best sequence, so cartesian edges can also do harm, which the
 paper denies; and a tree leaves out the other predicates of a cycle.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import copysign, inf
 from operator import itemgetter
 
-from optimizer.cost.dual import Cost, Steps, join_cost, worked
+from optimizer.cost.dual import Cost, Steps, join_cost, probe_cost, worked
 from optimizer.estimate import Estimate, Estimator
 from optimizer.plan import Order
 
@@ -24,7 +25,16 @@ EXACT = 12
 """Up to so many inputs all orders are considered; twice the time for each further one."""
 
 FEW = 8
-"""Up to so many lists are as fast as arrays; where windows differ by pair no more are exact."""
+"""Up to so many lists are as fast as arrays."""
+
+PAIRED = 10
+"""Up to so many inputs all orders are considered where windows differ by pair."""
+
+FAR = 12
+"""Up to so many inputs a probe is tried everywhere else; of more, one place earlier or later."""
+
+LITTLE = 1e-9
+"""A share of the cost that is not worth another round."""
 
 Links = Sequence[Sequence[int]]
 """A tree over the inputs of a join: the neighbours of each."""
@@ -38,20 +48,56 @@ def best_orders(parts: Sequence[Estimate], estimator: Estimator) -> tuple[Order,
 def best_join(parts: Sequence[Estimate], estimator: Estimator) -> tuple[tuple[Order, ...], Cost]:
     """These orders, and what the join then costs."""
     alike = estimator.volumes.windows is not None
-    if len(parts) <= (EXACT if alike else FEW):
+    if len(parts) <= (EXACT if alike else PAIRED):
         orders = exact_orders(parts, estimator)
         return orders, join_cost(parts, orders, estimator)
     steps = Steps.of(parts, estimator)
     ways = good_orders(steps)
+    if not alike:
+        orders = tuple(
+            _improved(start, [way[start] for way in ways], parts, estimator)
+            for start in range(len(parts))
+        )
+        return orders, join_cost(parts, orders, estimator)
     chosen = [
         min((steps.cost(start, way[start]), way[start]) for way in ways)
         for start in range(len(parts))
     ]
     orders = tuple(order for _, order in chosen)
-    if not alike:
-        return orders, join_cost(parts, orders, estimator)
     work = sum(rate * cost for rate, (cost, _) in zip(steps.rates, chosen, strict=True))
     return orders, worked(parts, work, estimator)
+
+
+def _improved(
+    start: int, ways: Sequence[Order], parts: Sequence[Estimate], estimator: Estimator
+) -> Order:
+    """The best way, changed as long as probing another input earlier or later is cheaper.
+
+    Steps only estimate what windows that differ by pair admit: here the cost itself counts.
+    """
+
+    def cost(order: Order) -> float:
+        return probe_cost(parts[start], [parts[other] for other in order], estimator)
+
+    least, best = min((cost(order), order) for order in set(ways))
+    for _ in parts:
+        before = least
+        for order in list(_moved(best)):
+            if (found := cost(order)) < least:
+                least, best = found, order
+        if least >= before * (1 - LITTLE):
+            break
+    return best
+
+
+def _moved(order: Order) -> Iterator[Order]:
+    """Every order in which one input is probed at another time."""
+    far = len(order) if len(order) < FAR else 1
+    for old, other in enumerate(order):
+        rest = order[:old] + order[old + 1 :]
+        for new in range(max(0, old - far), min(len(order), old + far + 1)):
+            if new != old:
+                yield (*rest[:new], other, *rest[new:])
 
 
 def good_orders(steps: Steps) -> list[tuple[Order, ...]]:

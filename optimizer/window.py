@@ -5,7 +5,7 @@ Bounds say for every ordered pair of streams how far one may lie ahead of the ot
 shortest paths).  Volumes turn such bounds into expected numbers of combined tuples.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, prod
@@ -131,7 +131,9 @@ def volume(matrix: Matrix) -> float:
     windows = _column_windows(matrix)
     if windows is not None:
         return prod(windows) * sum(1 / window for window in windows)
-    return _sampled(matrix)
+    from optimizer.sampling import sampled
+
+    return sampled(matrix)
 
 
 def _tree(matrix: Matrix) -> list[tuple[int, int]] | None:
@@ -155,45 +157,3 @@ def _column_windows(matrix: Matrix) -> list[float] | None:
     n = len(matrix)
     columns = [{matrix[o][s] for o in range(n) if o != s} for s in range(n)]
     return [column.pop() for column in columns] if all(len(c) == 1 for c in columns) else None
-
-
-SAMPLES = 512
-
-
-def _sampled(matrix: Matrix) -> float:
-    """The mean over low-discrepancy samples of the product of the intervals left to each point."""
-    order = sorted(range(len(matrix)), key=lambda i: (sum(matrix[i]), sum(r[i] for r in matrix)))
-    steps = [_radical_inverse(base) for base in _primes(len(matrix))]
-    total = 0.0
-    for sample in range(1, SAMPLES + 1):
-        placed: list[tuple[int, float]] = [(order[0], 0.0)]
-        weight = 1.0
-        for point, step in zip(order[1:], steps, strict=False):
-            low = max(at - matrix[other][point] for other, at in placed)
-            high = min(at + matrix[point][other] for other, at in placed)
-            weight *= high - low
-            placed.append((point, low + (high - low) * step(sample)))
-        total += weight
-    return total / SAMPLES
-
-
-def _radical_inverse(base: int) -> Callable[[int], float]:
-    def inverse(number: int) -> float:
-        result, digit = 0.0, 1.0
-        while number:
-            digit /= base
-            number, rest = divmod(number, base)
-            result += rest * digit
-        return result
-
-    return inverse
-
-
-def _primes(count: int) -> list[int]:
-    found: list[int] = []
-    candidate = 2
-    while len(found) < count:
-        if all(candidate % prime for prime in found):
-            found.append(candidate)
-        candidate += 1
-    return found

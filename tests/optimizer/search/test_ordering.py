@@ -8,7 +8,15 @@ import pytest
 from optimizer.cost.dual import Steps, join_cost, probe_cost
 from optimizer.estimate import Estimate, Estimator
 from optimizer.lattice import beam, exact
-from optimizer.ordering import EXACT, FEW, best_orders, exact_orders, ik_orders, spanning_tree
+from optimizer.ordering import (
+    EXACT,
+    FEW,
+    PAIRED,
+    best_orders,
+    exact_orders,
+    ik_orders,
+    spanning_tree,
+)
 from optimizer.workload import Method
 from tests.optimizer.search.cases import Case, case, names, random_case
 
@@ -115,6 +123,29 @@ def test_more_inputs_are_ordered_nearly_as_well_as_exactly(seed):
         for orders in (best_orders(parts, estimator), exact_orders(parts, estimator))
     )
     assert best * (1 - 1e-9) <= quick <= 1.05 * best, seed
+
+
+def test_windows_that_differ_by_pair_are_ordered_exactly():
+    """No probe that comes earlier or later would be cheaper."""
+    parts, estimator = inputs(random_case(PAIRED, Random(1), general=True))
+
+    def cost(start, order):
+        return probe_cost(parts[start], [parts[other] for other in order], estimator)
+
+    for start, order in enumerate(best_orders(parts, estimator)):
+        around = (moved(order, i, j) for i, j in product(range(PAIRED - 1), repeat=2))
+        assert cost(start, order) <= min(cost(start, other) for other in around) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_more_of_them_are_ordered_nearly_as_well(seed):
+    """What steps say of them alone is up to 1.9 times off there."""
+    parts, estimator = inputs(random_case(PAIRED + 1, Random(seed), general=True))
+    quick, best = (
+        join_cost(parts, orders, estimator).cpu
+        for orders in (best_orders(parts, estimator), exact_orders(parts, estimator))
+    )
+    assert best * (1 - 1e-9) <= quick <= 1.05 * best
 
 
 @pytest.mark.parametrize("seed", range(6))
