@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from jobs.tables.damage import whole
 from jobs.tables.lease import private
 from jobs.tables.rows import read
 
@@ -130,7 +131,9 @@ class DeploymentLog:
         return sorted(self._all(), key=lambda one: (one.at, one.id))
 
     def _all(self) -> Iterator[Deployment]:
-        if DeltaTable.is_deltatable(str(self.path)):
+        with whole(self.path):
+            if not DeltaTable.is_deltatable(str(self.path)):
+                return
             rows = pa.table(DeltaTable(self.path).to_pyarrow_table(columns=["content"]))
             for text in rows.column("content").to_pylist():
                 yield Deployment.from_json(loads(text))

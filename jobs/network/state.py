@@ -15,6 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from jobs.errors import RefusedError
 from jobs.network.session import Session
 from jobs.network.told import where
+from jobs.tables.damage import whole
 from optimizer.network.deployment import Deployed, Key, Kind, Node, Read
 from optimizer.network.load import Demand, volume
 from optimizer.network.streams import Content, Part, Predicate
@@ -37,7 +38,8 @@ def read(directory: Path) -> tuple[Deployed, dict[str, float]]:
     path = directory / "deployments"
     if not (path / "_delta_log").exists():
         return Deployed(), {}
-    rows = pa.table(DeltaTable(path).to_pyarrow_table()).to_pylist()
+    with whole(path):
+        rows = pa.table(DeltaTable(path).to_pyarrow_table()).to_pylist()
     try:
         return _read(sorted(rows, key=lambda row: int(row["position"])))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -293,6 +293,17 @@ def test_where_it_runs_is_not_what_it_computes(stage: Stage):
     assert specs.load(stage.file).definition == before
 
 
+@pytest.mark.parametrize("table", ["log", "deployments"])
+def test_a_damaged_table_is_named(stage: Stage, table: str):
+    stage()
+    stage.see(3, 4, 5, a=0.3, b=3000.0, share=1e-5)
+    for file in (stage.path / "store" / "network" / table).glob("*.parquet"):
+        file.write_bytes(b"")
+    found = stage("--propose", code=1)
+    assert f"network/{table} cannot be read" in found["error"]
+    assert "restore the job's storage" in found["error"]
+
+
 # --- explain -------------------------------------------------------------------------------------
 
 
