@@ -8,6 +8,7 @@ nothing narrows the tuples on their way.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -271,6 +272,7 @@ class WorkloadFile(Model):
     )
     joins: tuple[JoinFields, ...] = ()
     keys: tuple[KeyFields, ...] = ()
+    """Of a job's query; one that the file makes has a key of its own for each join."""
     selects: Mapping[str, Share] = {}
     """The share that passes a select, by its text as `explain` writes it, or by the stream."""
     group_by: GroupFields | None = None
@@ -339,10 +341,11 @@ def made(
     file: WorkloadFile, document: Document, query: Query | None = None
 ) -> tuple[Query, Workload, Budget]:
     """The same of a file that is checked already."""
+    keys = {} if query is None else {one.key: one.shares() for one in file.keys}
     query = _query(file, document) if query is None else query
     _check_selects(file, query, document)
     try:
-        workload = _workload(file)
+        workload = replace(_workload(file), keys=keys)
         workload.check(query)
     except WorkloadError as error:
         raise InputError(str(error), str(document.path)) from None
@@ -366,7 +369,6 @@ def _workload(file: WorkloadFile) -> Workload:
         method=file.join_method,
         unit_costs=file.unit_costs.costs(),
         batch=file.batch,
-        keys={one.key: one.shares() for one in file.keys},
     )
 
 

@@ -175,6 +175,12 @@ def test_keys_that_three_inputs_share(tmp_path: Path):
     assert load(again, joined("abc", [("a", "b"), ("b", "c")]))[1] == found
 
 
+def test_a_query_that_the_file_makes_has_a_key_for_each_join(tmp_path: Path):
+    """So what a decision has kept can be looked at without its job."""
+    _, found, _ = loaded(tmp_path, f"window: 10{KEYED}")
+    assert found.keys == {}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
