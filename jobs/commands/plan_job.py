@@ -54,9 +54,10 @@ def check(job: "Job") -> None:
 
 def _draw(choice: "Choice", svg: Path) -> None:
     from jobs.commands.explain import write
+    from jobs.commands.pictures import picture
     from jobs.network.picture import as_svg
 
-    write(svg, as_svg(choice.session))
+    write(picture(svg, choice.taken.strategy), as_svg(choice.session))
 
 
 def tell(one: "Deployment", *, steps: bool = True) -> None:

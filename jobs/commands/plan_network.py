@@ -213,10 +213,16 @@ def _generated(kind: str, sites: int, seed: int, *, json: bool) -> int:
 
 
 def _clusters(network: Path, max_cs: int | None, seed: int, *, json: bool) -> int:
+    from jobs import specs
+    from jobs.commands.plan_job import check as check_job
     from jobs.documents import check, read
     from jobs.network.files import NetworkFile
+    from jobs.network.job_load import place_of
     from jobs.network.session import Place
 
+    if _is_job(network):
+        check_job(job := specs.load(network))
+        return _told_clusters(place_of(job, max_cs, seed), json=json)
     return _told_clusters(Place.of_file(check(NetworkFile, read(network)), max_cs, seed), json=json)
 
 

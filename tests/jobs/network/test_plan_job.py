@@ -205,6 +205,13 @@ def test_one_strategy_if_asked(stage: Stage):
     found = stage("--dry-run", "--strategy", "relaxation", "--svg", str(stage.path / "n.svg"))
     assert [one["strategy"] for one in found["candidates"]] == [found["strategy"]] == ["relaxation"]
     assert (stage.path / "n.svg").read_text().startswith("<svg")
+    stage("--dry-run", "--strategy", "npc", "--svg", str(stage.path / "pictures"))
+    assert (stage.path / "pictures" / "npc.svg").exists()
+
+
+def test_the_clusters_of_a_jobs_network(stage: Stage):
+    found = stage("--hierarchy")
+    assert sorted(found["levels"][0][0]["members"]) == ["l", "m", "r"]
 
 
 def test_a_site_that_is_gone_and_a_query_that_is_new(stage: Stage):
