@@ -95,6 +95,8 @@ class Session:
     """The latest plan of each query that was planned here, and the seconds that took."""
     known: Mapping[str, float]
     """Of each query that was deployed before, the exact least when it was planned."""
+    clock: Callable[[], float] = perf_counter
+    """By which planning is timed."""
 
     @classmethod
     def begin(
@@ -109,10 +111,10 @@ class Session:
         """Plan, place and deploy a query."""
         self._check(demand)
         choices = self.place.choices if self.strategy in BY_LEVELS else self.place.choices[:1]
-        begun = perf_counter()
+        begun = self.clock()
         tasks = [self._task(demand, levels) for levels in choices]
         placed = [place(self.strategy, task) for task in tasks]
-        seconds = perf_counter() - begun
+        seconds = self.clock() - begun
         done = best_of([planned(self.strategy, *each) for each in zip(tasks, placed, strict=True)])
         return replace(
             self,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean, stdev
+from time import process_time
 from typing import Any
 
 from jobs.network.session import Place, Session
@@ -38,7 +39,7 @@ def run(
     strategy: str, where: Place, load: Load, demands: Iterable[Demand], *, reuse: bool = True
 ) -> Run:
     """Deploy the queries one after another; without reuse each as if it was the only one."""
-    session = begun = Session.begin(where, load, strategy)
+    session = begun = replace(Session.begin(where, load, strategy), clock=process_time)
     sums, total, joins = [], 0.0, 0
     for demand in demands:
         session = replace(session, deployed=session.deployed if reuse else begun.deployed)
