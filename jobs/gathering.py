@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jobs.errors import RefusedError
-from jobs.sources.checkpoint import Part, Position
-from jobs.sources.inputs import Inlet
+from jobs.sources.checkpoint import OffsetRange, Position
+from jobs.sources.inputs import InputStream
 from jobs.specs import MICROSECOND, Job
 from jobs.status import moment
 from jobs.streaming import job_store, streams
@@ -19,7 +19,7 @@ from jobs.tables.columns import ALWAYS, BATCH, REASON
 from jobs.tables.history import History
 from jobs.tables.names import DECISIONS, PROGRESS
 from jobs.tables.paths import local
-from jobs.tables.progress import Flow
+from jobs.tables.progress import StreamStats
 from jobs.tables.rows import read
 from optimizer.query import Stream
 from stats.collect import Input, Subject, collect
@@ -121,7 +121,7 @@ class Gathering:
 
     # --- batches ---------------------------------------------------------------------------------
 
-    def _batches(self, inlets: Sequence[Inlet], windows: Sequence[Window]) -> "list[_Taken]":
+    def _batches(self, inlets: Sequence[InputStream], windows: Sequence[Window]) -> "list[_Taken]":
         """The batches that may hold tuples of windows, or belong to them."""
         start, end = windows[0].start, windows[-1].end
         names = [inlet.stream.name for inlet in inlets]
@@ -152,7 +152,7 @@ class Gathering:
     def _gather(
         self,
         spark: "SparkSession",
-        inlets: Sequence[Inlet],
+        inlets: Sequence[InputStream],
         windows: Sequence[Window],
         batches: "Sequence[_Taken]",
     ) -> None:
@@ -168,7 +168,7 @@ class Gathering:
     def _input(
         self,
         spark: "SparkSession",
-        inlet: Inlet,
+        inlet: InputStream,
         windows: Sequence[Window],
         batches: "Sequence[_Taken]",
     ) -> Input:
@@ -212,12 +212,12 @@ class _Taken:
 
     batch: Batch
     clock: int
-    parts: Mapping[str, Part]
+    parts: Mapping[str, OffsetRange]
 
     @classmethod
     def of(
         cls,
-        inlets: Sequence[Inlet],
+        inlets: Sequence[InputStream],
         before: Mapping[str, Any] | None,
         row: Mapping[str, Any],
         clock: int,
@@ -225,7 +225,7 @@ class _Taken:
         """What a row of the progress says, and the one before."""
         number = row["batch"]
         parts = {
-            inlet.stream.name: Part(number, _position(inlet, before), _position(inlet, row))
+            inlet.stream.name: OffsetRange(number, _position(inlet, before), _position(inlet, row))
             for inlet in inlets
         }
         return cls(_batch(before, row), clock, parts)
@@ -235,11 +235,11 @@ class _Taken:
         """What is older came too late."""
         return ALWAYS if self.batch.watermark is None else self.batch.watermark
 
-    def part(self, stream: str) -> Part:
+    def part(self, stream: str) -> OffsetRange:
         return self.parts[stream]
 
 
-def _position(inlet: Inlet, row: Mapping[str, Any] | None) -> Position | None:
+def _position(inlet: InputStream, row: Mapping[str, Any] | None) -> Position | None:
     """Where a source stood after a batch."""
     if row is None:
         return None
@@ -270,7 +270,7 @@ def _batch(before: Mapping[str, Any] | None, row: Mapping[str, Any]) -> Batch:
         streams={
             name: Counted(flow.rows, flow.late, flow.rejected, flow.newest)
             for name, counted in row.get("streams", {}).items()
-            for flow in [read(Flow, counted, PROGRESS, later=True)]
+            for flow in [read(StreamStats, counted, PROGRESS, later=True)]
         },
         operators={
             key: read(Worked, work, PROGRESS, later=True)

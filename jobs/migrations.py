@@ -20,8 +20,16 @@ from jobs.tables.job_store import JobStore
 from jobs.tables.lease import holder
 from jobs.tables.names import DECISIONS
 from jobs.tables.paths import local
-from jobs.tables.progress import Decision, latest
-from jobs.tables.requests import FINAL, MIGRATE, UNREADABLE, Event, Request, asked, told
+from jobs.tables.progress import BatchDecision, latest
+from jobs.tables.requests import (
+    FINAL,
+    MIGRATE,
+    UNREADABLE,
+    Event,
+    Request,
+    read_events,
+    read_requests,
+)
 from jobs.words import unknown
 
 REQUESTED = "requested"
@@ -76,9 +84,9 @@ class Record:
 
 def records(store: JobStore) -> list[Record]:
     """All migrations, the oldest first."""
-    events = told(store)
+    events = read_events(store)
     answers = {event.id: event for event in events}
-    requests = asked(store)
+    requests = read_requests(store)
     return [
         Record(
             one,
@@ -134,7 +142,7 @@ def plan_before(store: JobStore, record: Record) -> Mapping[str, Any] | None:
     batch = over.batch - (over.phase == "done")
     decisions = store.load(DECISIONS)
     found = decisions.filter(pc.equal(decisions.column("batch"), batch)).to_pylist()
-    plans = Decision.from_text(found[-1]["content"]).plans if found else {}
+    plans = BatchDecision.from_text(found[-1]["content"]).plans if found else {}
     plan: Mapping[str, Any] | None = plans.get(query)
     return plan
 

@@ -14,7 +14,7 @@ from jobs.commands.task import Task, from_job
 from jobs.documents import read
 from jobs.engine.microbatch import fingerprint
 from jobs.engine.migration.definition import begin_track, completed
-from jobs.engine.migration.migrator import context_of, mark, still_partial
+from jobs.engine.migration.migrator import context_of, plan_fingerprint, still_partial
 from jobs.engine.migration.samples import sampled
 from jobs.errors import InputError, RefusedError
 from jobs.pricing import Ground, ground
@@ -24,10 +24,10 @@ from jobs.tables.job_store import JobStore
 from jobs.tables.lease import holder
 from jobs.tables.names import DECISIONS, state_table
 from jobs.tables.paths import local
-from jobs.tables.progress import Decision, latest
-from jobs.tables.requests import MIGRATE, Request, asked, told
+from jobs.tables.progress import BatchDecision, latest
+from jobs.tables.requests import MIGRATE, Request, read_events, read_requests
 from jobs.tables.rows import read as read_row
-from jobs.tables.store import File
+from jobs.tables.store import DataFile
 from jobs.words import unknown
 from optimizer.cost.dual import Priced, gain, price
 from optimizer.cost.feasibility import Objective, Utilisation
@@ -52,7 +52,7 @@ class Running:
     batches: Sequence[Mapping[str, Any]]
     """The progress of the last ones, the newest first."""
     plans: Mapping[str, Plan]
-    decision: Decision | None
+    decision: BatchDecision | None
 
     @classmethod
     def of(cls, job: Job) -> "Running":
@@ -104,10 +104,10 @@ class Running:
 
     def waiting(self, query: str) -> list[Request]:
         """Migrations of a query that have been asked for and have not begun."""
-        begun = {event.id for event in told(self.store) if event.phase != "waiting"}
+        begun = {event.id for event in read_events(self.store) if event.phase != "waiting"}
         return [
             request
-            for request in asked(self.store)
+            for request in read_requests(self.store)
             if request.kind == MIGRATE and request.query == query and request.id not in begun
         ]
 
@@ -242,7 +242,7 @@ class Subject:
         shown = preview(steps, old.plan, new.plan, figures)
         request = replace(
             wish, query=name, strategy=strategy,
-            plan=plan_to_json(new.plan.root), base=mark(old.plan),
+            plan=plan_to_json(new.plan.root), base=plan_fingerprint(old.plan),
             saves=max(0.0, gain(old.total.cpu, new.total.cpu)), takes=shown.effort.takes,
         )  # fmt: skip
         checks = tuple(self._checks(request, new, shown))
@@ -294,7 +294,7 @@ def _alone(under_way: Request | None, request: Request) -> Check:
     return Check(ok=False, text=f"{text}: this one waits for its end")
 
 
-def _later(file: File, since: int) -> bool:
+def _later(file: DataFile, since: int) -> bool:
     """Whether it may hold rows that are as young as that."""
     return file.until is None or file.until > since
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from jobs.documents import Location, check, read
 from jobs.errors import RefusedError
-from jobs.sources.checkpoint import Taken, whole_versions
+from jobs.sources.checkpoint import CheckpointOffsets, whole_versions
 from jobs.tables.damage import note, whole
 from jobs.tables.lease import holder
 from jobs.tables.names import late_table, rejected_table
@@ -196,14 +196,14 @@ def _backlog(job: KnownJob, storage: Path, batch: int) -> dict[str, dict[str, in
     found = {}
     for number, name in enumerate(order):
         if name in job.streams:
-            taken = Taken(storage / "checkpoint", number)
+            taken = CheckpointOffsets(storage / "checkpoint", number)
             waiting = _waiting(job.streams[name], taken, batch)
             if waiting is not None:
                 found[name] = waiting
     return found
 
 
-def _waiting(spec: KnownStream, taken: Taken, batch: int) -> dict[str, int] | None:
+def _waiting(spec: KnownStream, taken: CheckpointOffsets, batch: int) -> dict[str, int] | None:
     if spec.path is None:
         return None
     if spec.source == "files" and Path(spec.path).is_dir():
@@ -215,7 +215,7 @@ def _waiting(spec: KnownStream, taken: Taken, batch: int) -> dict[str, int] | No
     return None
 
 
-def _versions(path: Path, taken: Taken, batch: int) -> dict[str, int] | None:
+def _versions(path: Path, taken: CheckpointOffsets, batch: int) -> dict[str, int] | None:
     from deltalake import DeltaTable
 
     position = taken.position(batch)

@@ -22,28 +22,28 @@ from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from jobs.backends.duckdb.backend import DuckExecutor
-from jobs.backends.spark.backend import SparkExecutor
-from jobs.backends.spark_duckdb.backend import TasksExecutor
-from jobs.engine.batch_worker import Beside
+from jobs.backends.duckdb.backend import DuckBackend
+from jobs.backends.spark.backend import SparkBackend
+from jobs.backends.spark_duckdb.backend import SparkDuckBackend
+from jobs.engine.batch_worker import SerialWorker
 from jobs.engine.ingest import Ingest
 from jobs.engine.inline_compaction import tidy
 from jobs.engine.microbatch import Engine, EngineError
 from jobs.engine.microbatch import Job as EngineJob
-from jobs.engine.resource_monitor import Surroundings
+from jobs.engine.resource_monitor import ResourceMonitor
 from jobs.errors import InputError, MidstreamError, RefusedError
-from jobs.sources.checkpoint import Taken, noted, put_back
+from jobs.sources.checkpoint import CheckpointOffsets, noted, rewind_unfinished_batch
 from jobs.sources.files import FilesSource
 from jobs.sources.inputs import (
-    Inlet,
+    InputStream,
     as_arrow,
     as_files,
     as_frames,
-    inlets,
-    lying,
-    passed,
+    input_streams,
+    read_by_spark,
+    read_in_place,
     rescued,
-    united,
+    union_of_streams,
 )
 from jobs.spark import DRIVER_JVM, QUICK_JVM, SparkUnavailableError, has_ended, session
 from jobs.specs import MICROSECOND, Job
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from jobs.backends import Executor
+    from jobs.backends import SqlBackend
 
 CRASH_AT = "MIDSTREAM_CRASH_AT"
 """Tests name here the step at which this process kills itself: `commit:out/q@3` is in batch 3."""
@@ -87,10 +87,10 @@ _POLL = 0.2
 """Seconds between two looks at the streaming query, at the sources and at the wish to stop."""
 
 
-EXECUTORS: Mapping[str, Callable[["SparkSession"], "Executor"]] = {
-    "spark": SparkExecutor,
-    "spark-duckdb": TasksExecutor,
-    "duckdb": lambda _: DuckExecutor(writers=2),
+BACKENDS: Mapping[str, Callable[["SparkSession"], "SqlBackend"]] = {
+    "spark": SparkBackend,
+    "spark-duckdb": SparkDuckBackend,
+    "duckdb": lambda _: DuckBackend(writers=2),
 }
 """Who runs a job's statements, by what its file calls the engine."""
 
@@ -134,12 +134,12 @@ def run(
         store = job_store(job)
         mend_tables(store, (*store.tables(), *map(result_table, job.queries)))
         spark = session(f"midstream-{job.job}", **SETTINGS, **_compiler(job, inputs))
-        executor = EXECUTORS[job.engine](spark)
+        backend = BACKENDS[job.engine](spark)
         steps = _Steps.of(os.environ.get(CRASH_AT, ""))
-        look = Surroundings(inputs)
+        look = ResourceMonitor(inputs)
         interval = 0.0 if extent.until_caught_up else job.trigger.total_seconds()
         engine = Engine(
-            engine_job(job), store, executor, clock, step=steps, writers=2, look=look,
+            engine_job(job), store, backend, clock, step=steps, writers=2, look=look,
             interval=interval,
         )  # fmt: skip
         try:
@@ -162,9 +162,9 @@ def mend_tables(store: JobStore, tables: Iterable[str]) -> None:
         mend(store.path(table), known.version if known and is_here(store, table, known) else -1)
 
 
-def _compiler(job: Job, inputs: list[Inlet]) -> dict[str, str]:
+def _compiler(job: Job, inputs: list[InputStream]) -> dict[str, str]:
     """Where no row comes through Spark, Java's best compiler costs more than it ever gains."""
-    if job.engine == "spark" or passed(inputs):
+    if job.engine == "spark" or read_by_spark(inputs):
         return {}
     return {"spark.driver.extraJavaOptions": f"{DRIVER_JVM} {QUICK_JVM}"}
 
@@ -195,15 +195,15 @@ def engine_job(job: Job) -> EngineJob:
     return EngineJob(job.job, ingests, plans, Widths(job.widths))
 
 
-def streams(job: Job) -> list[Inlet]:
+def streams(job: Job) -> list[InputStream]:
     """The job's streams, in the order in which it reads them."""
     storage = local(job.storage)
     known = {name: job.stream(name) for name in job.streams}
     first = begun(storage, known, clock())
-    return inlets(first, known, job.streams, checkpoint(storage), job.trigger)
+    return input_streams(first, known, job.streams, checkpoint(storage), job.trigger)
 
 
-def _must_end(streams: list[Inlet]) -> None:
+def _must_end(streams: list[InputStream]) -> None:
     for inlet in streams:
         if inlet.source.endless:
             raise InputError(
@@ -238,7 +238,7 @@ class _Run:
 
     spark: "SparkSession"
     engine: Engine
-    streams: list[Inlet]
+    streams: list[InputStream]
     extent: Extent
     report: Callable[[Progress], None]
     steps: _Steps
@@ -256,15 +256,15 @@ class _Run:
     failure: Exception | None = None
     done: int = 0
     busy: Lock = field(default_factory=Lock)
-    beside: Beside = field(default_factory=Beside)
+    beside: SerialWorker = field(default_factory=SerialWorker)
 
     def start(self, job: Job) -> None:
         """Run until the query ends by itself or is stopped."""
         if (self.checkpoint / "metadata").exists():
             self._know_checkpoint()
-        put_back(self.checkpoint, self.engine.progress.batch)
+        rewind_unfinished_batch(self.checkpoint, self.engine.progress.batch)
         self._note_definition(job)
-        writer = united(self.spark, self.streams).writeStream.foreachBatch(self._batch)
+        writer = union_of_streams(self.spark, self.streams).writeStream.foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(job.job)
         if not self.extent.until_caught_up:
             writer = writer.trigger(processingTime=f"{job.trigger // MICROSECOND} microseconds")
@@ -340,16 +340,16 @@ class _Run:
 
     @contextmanager
     def _inputs(self, rows: "DataFrame", number: int) -> Iterator[Mapping[str, Any]]:
-        """What a batch takes, in the form that the executor reads."""
+        """What a batch takes, in the form that the backend reads."""
         scratch = self._scratch(number)
-        names = passed(self.streams)
+        names = read_by_spark(self.streams)
         lie = self._lying(number, scratch)
-        match self.engine.executor:
+        match self.engine.backend:
             case _ if not names:
                 yield lie
-            case DuckExecutor():
+            case DuckBackend():
                 yield lie | as_arrow(rows, names)
-            case TasksExecutor():
+            case SparkDuckBackend():
                 yield lie | as_files(rows, names, scratch)
             case _:
                 rows.persist()
@@ -368,16 +368,16 @@ class _Run:
         return scratch / str(number)
 
     def _lying(self, number: int, scratch: Path) -> dict[str, Any]:
-        """What a batch takes from where it lies, in the form that the executor reads."""
-        read: Callable[[FilesSource, Taken, int], Any]
-        match self.engine.executor:
-            case DuckExecutor():
+        """What a batch takes from where it lies, in the form that the backend reads."""
+        read: Callable[[FilesSource, CheckpointOffsets, int], Any]
+        match self.engine.backend:
+            case DuckBackend():
                 read = FilesSource.rows
-            case TasksExecutor():
+            case SparkDuckBackend():
                 read = partial(FilesSource.filed, scratch=scratch, spark=self.spark)
             case _:
                 read = partial(FilesSource.frame_of, scratch=scratch, spark=self.spark)
-        return lying(self.streams, number, read)
+        return read_in_place(self.streams, number, read)
 
     def _carry_out(self, number: int, inputs: Mapping[str, Any]) -> None:
         began = monotonic()

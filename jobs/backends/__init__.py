@@ -7,15 +7,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from jobs.tables.partitions import Partitioning
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 
 Parameters = Mapping[str, int]
 
-Written = Callable[[], list[File]]
+Written = Callable[[], list[DataFile]]
 """Waits for files to be written."""
 
 
-class Executor(Protocol):
+class SqlBackend(Protocol):
     """Statements over named relations, and a copy of every state that can be read by name."""
 
     @property
@@ -23,7 +23,7 @@ class Executor(Protocol):
         """Whether writing goes on by itself; else it is put off until somebody waits for it."""
 
     def put(self, relation: str, rows: Any) -> None:
-        """Name the rows of a batch's input, in whatever form this executor gets them."""
+        """Name the rows of a batch's input, in whatever form this backend gets them."""
 
     def also(self, relation: str, rows: str) -> None:
         """Give the rows of an input another name as well."""
@@ -79,7 +79,7 @@ class Executor(Protocol):
     def purge(self, state: str, cutoff: int) -> None:
         """Forget the partitions that hold nothing younger: their table is about to drop them."""
 
-    def refresh(self, state: str, files: list[File]) -> None:
+    def refresh(self, state: str, files: list[DataFile]) -> None:
         """Learn which files hold the rows of a state now."""
 
     def forget(self, state: str) -> None:
@@ -89,4 +89,4 @@ class Executor(Protocol):
         """Forget the relations of a batch; states stay."""
 
     def close(self) -> None:
-        """Give back what this executor holds."""
+        """Give back what this backend holds."""

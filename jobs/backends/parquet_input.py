@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from jobs.tables.columns import BATCH, UNTIL
 from jobs.tables.paths import read_parquet
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 
 ROW_NUMBER = "file_row_number"
 """What DuckDB calls the number of a row in its file."""
@@ -32,7 +32,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Filed:
+class ParquetInput:
     """Rows in files: how many each has, and what is read of them."""
 
     files: tuple[tuple[str, int], ...]
@@ -45,8 +45,8 @@ class Filed:
 
     @classmethod
     def of(
-        cls, location: Path, files: Iterable[File], schema: pa.Schema, before: int | None = None
-    ) -> "Filed":
+        cls, location: Path, files: Iterable[DataFile], schema: pa.Schema, before: int | None = None
+    ) -> "ParquetInput":
         """What a table's files hold."""
         found = tuple((str(location / file.path), file.rows) for file in files)
         return cls(found, schema, before=before)
@@ -89,17 +89,17 @@ class Filed:
 
 
 @dataclass
-class Stored:
+class StateFiles:
     """The files that hold what an operator computed before a batch."""
 
     location: Path
     schema: pa.Schema
-    files: list[File]
+    files: list[DataFile]
     before: int | None
     """Where an interrupted batch has left rows: the batch before which rows count."""
 
     @classmethod
-    def of(cls, store: Store, table: str, before: int) -> "Stored":
+    def of(cls, store: Store, table: str, before: int) -> "StateFiles":
         """What a table holds of the batches before that one."""
         schema = pa.schema([column for column in store.schema(table) if column.name != UNTIL])
         interrupted = before if store.last_batch(table) >= before else None
@@ -109,7 +109,7 @@ class Stored:
         """Forget the partitions that hold nothing younger."""
         self.files = [file for file in self.files if file.until is None or file.until > cutoff]
 
-    def refresh(self, files: list[File]) -> None:
+    def refresh(self, files: list[DataFile]) -> None:
         """These hold the rows, and none that do not count, once a batch is done."""
         self.files, self.before = list(files), None
 

@@ -170,13 +170,13 @@ def _agreed(how: Conduct) -> bool:
 def _request(file: Path, proposal: "Proposal", how: Conduct) -> int:
     from jobs.commands.migration import follow
     from jobs.migrations import Watched, new_id, user
-    from jobs.tables.requests import ask
+    from jobs.tables.requests import append_request
 
     watched, now = Watched.of(file), time_ns() // 1000
     query = proposal.request.query
     id_ = how.id or new_id(now, query)
     request = replace(proposal.request, id=id_, at=now, by=user())
-    ask(watched.store, request)
+    append_request(watched.store, request)
     if how.json:
         end = follow(watched, request.id, quiet=True) if how.watch else {}
         show.as_json({"id": request.id} | proposal.to_json() | {"status": end})

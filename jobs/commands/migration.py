@@ -133,7 +133,7 @@ def _steer(
     file: Path, id_: str | None, kind: str, reason: str, wait: float, *, json: bool
 ) -> int:  # fmt: skip
     from jobs.migrations import Watched, new_id, user
-    from jobs.tables.requests import Request, ask
+    from jobs.tables.requests import Request, append_request
 
     watched, now = Watched.of(file), time_ns() // 1000
     record = watched.find(id_)
@@ -144,12 +144,12 @@ def _steer(
     request = Request(
         new_id(now, kind), now, kind, target.id, target.query, strategy="", reason=reason, by=user()
     )
-    ask(watched.store, request)
+    append_request(watched.store, request)
     answer = _answer(watched, request, wait)
     if json:
         about = {"id": request.id, "kind": kind, "migration": target.id}
-        told = {"answer": answer and answer.phase, "detail": answer.detail if answer else ""}
-        show.as_json(about | told)
+        read_events = {"answer": answer and answer.phase, "detail": answer.detail if answer else ""}
+        show.as_json(about | read_events)
         return 3 if answer and answer.phase == "refused" else 0
     if answer is None:
         show.plain(f"{kind} {target.id}: {_unanswered(watched)}.")
@@ -168,11 +168,11 @@ def _unanswered(watched: "Watched") -> str:
 
 def _answer(watched: "Watched", request: "Request", wait: float) -> "Event | None":
     """What the job says within a while; it says nothing if it does not run."""
-    from jobs.tables.requests import told
+    from jobs.tables.requests import read_events
 
     until = monotonic() + wait
     while True:
-        for event in told(watched.store):
+        for event in read_events(watched.store):
             if event.id == request.id:
                 return event
         if monotonic() >= until or not watched.running:

@@ -21,7 +21,7 @@ from jobs.deciding.objectives import changed
 from jobs.deciding.observations import Seen, see
 from jobs.deciding.weighing import Weighed, weigh
 from jobs.engine.microbatch import fingerprint
-from jobs.engine.migration.migrator import ENDED, mark
+from jobs.engine.migration.migrator import ENDED, plan_fingerprint
 from jobs.errors import InputError, RefusedError
 from jobs.migrations import Record, new_id, records
 from jobs.pricing import Prices
@@ -30,7 +30,7 @@ from jobs.specs import MICROSECOND, Job
 from jobs.status import SECOND
 from jobs.tables.lease import holder
 from jobs.tables.paths import local
-from jobs.tables.requests import Event, Request, ask
+from jobs.tables.requests import Event, Request, append_request
 from jobs.words import unknown
 from optimizer.drift import Choice, Outcome, Policy, Standing, Verdict, judge
 from optimizer.migration.cost import spell
@@ -241,7 +241,7 @@ def _standing(
     if not ended:
         return Standing(obstacles=obstacles, forced=asked.force)
     record, last = ended[-1]
-    back = basis.weighed is not None and mark(basis.weighed.taken.priced.plan)
+    back = basis.weighed is not None and plan_fingerprint(basis.weighed.taken.priced.plan)
     returns = last.phase == "done" and record.request.base == back
     horizon = asked.now - policy_of(desk.job).horizon * SECOND
     turns = sum(event.at > horizon for _, event in ended)
@@ -373,7 +373,7 @@ def _submit(desk: Desk, decision: Decision) -> Decision:
         max(decision.at, decision.answered_at),
         query=decision.query,
         plan=decision.chosen_plan,
-        base=mark(desk.running.plans[decision.query]),
+        base=plan_fingerprint(desk.running.plans[decision.query]),
         strategy=decision.migration,
         at_batch=decision.figures.get("at_batch"),
         saves=max(0.0, decision.gain),
@@ -381,5 +381,5 @@ def _submit(desk: Desk, decision: Decision) -> Decision:
         reason=f"{decision.id}: {decision.reasons[0]}",
         by=decision.answered_by or decision.by,
     )
-    ask(desk.running.store, request)
+    append_request(desk.running.store, request)
     return replace(decision, request=request.id)

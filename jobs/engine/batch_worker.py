@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 
-class Beside:
+class SerialWorker:
     """A thread that does one thing after another."""
 
     def __init__(self) -> None:

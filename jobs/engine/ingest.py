@@ -8,10 +8,10 @@ rows go to tables of their own.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from jobs.backends import Executor
+from jobs.backends import SqlBackend
 from jobs.engine.statements import parse, quote
 from jobs.tables.columns import ALWAYS, REASON, ROW, WATERMARK
-from jobs.tables.progress import Decision, Flow, Progress
+from jobs.tables.progress import BatchDecision, Progress, StreamStats
 from optimizer.query import Stream
 from optimizer.window import MICROSECONDS
 
@@ -42,8 +42,8 @@ class Intake:
 
 
 def summarise(
-    executor: Executor, ingests: Mapping[str, Ingest], before: Progress, decision: Decision
-) -> tuple[dict[str, Flow], int]:
+    backend: SqlBackend, ingests: Mapping[str, Ingest], before: Progress, decision: BatchDecision
+) -> tuple[dict[str, StreamStats], int]:
     """Count each stream's tuples, in time, late and rejected, and find the newest event time.
 
     Also from which event time to which the rows of the batch are, in microseconds.
@@ -57,11 +57,11 @@ def summarise(
         f"max({_time(ingest)}) AS newest, min({_time(ingest)}) AS oldest FROM `raw_{name}`"
         for name, ingest in ingests.items()
     ]
-    executor.run("look", parse(" UNION ALL ".join(looks)))
-    rows = {row["stream"]: row for row in executor.rows("look").to_pylist()}
+    backend.run("look", parse(" UNION ALL ".join(looks)))
+    rows = {row["stream"]: row for row in backend.rows("look").to_pylist()}
     span = _span(rows.values())
     if not all(_fine(rows[name], i, before, decision) for name, i in ingests.items()):
-        rows = _count(executor, ingests, before, decision)
+        rows = _count(backend, ingests, before, decision)
     flows = {name: _flow(rows[name], before.streams.get(name), decision) for name in ingests}
     return flows, span
 
@@ -72,7 +72,9 @@ def _span(looks: Iterable[Mapping[str, int | None]]) -> int:
     return max(times) - min(times) if times else 0
 
 
-def _fine(row: Mapping[str, int], ingest: Ingest, before: Progress, decision: Decision) -> bool:
+def _fine(
+    row: Mapping[str, int], ingest: Ingest, before: Progress, decision: BatchDecision
+) -> bool:
     """Whether every row of a stream is a tuple in time."""
     return row["fitting"] == row["total"] and (
         row["total"] == 0
@@ -84,7 +86,7 @@ def _fine(row: Mapping[str, int], ingest: Ingest, before: Progress, decision: De
 
 
 def _count(
-    executor: Executor, ingests: Mapping[str, Ingest], before: Progress, decision: Decision
+    backend: SqlBackend, ingests: Mapping[str, Ingest], before: Progress, decision: BatchDecision
 ) -> dict[str, Mapping[str, int]]:
     """Count row by row."""
     parts = []
@@ -98,14 +100,16 @@ def _count(
         )
     latest = {f"latest_{name}": _latest(i, decision) for name, i in ingests.items()}
     watermark = _or_always(before.watermark)
-    executor.run("summary", parse(" UNION ALL ".join(parts)), {"watermark": watermark, **latest})
-    return {row["stream"]: row for row in executor.rows("summary").to_pylist()}
+    backend.run("summary", parse(" UNION ALL ".join(parts)), {"watermark": watermark, **latest})
+    return {row["stream"]: row for row in backend.rows("summary").to_pylist()}
 
 
-def _flow(row: Mapping[str, int], before: Flow | None, decision: Decision) -> Flow:
-    known = before or Flow(seen=decision.clock)
+def _flow(
+    row: Mapping[str, int], before: StreamStats | None, decision: BatchDecision
+) -> StreamStats:
+    known = before or StreamStats(seen=decision.clock)
     times = [time for time in (row["newest"], known.newest) if time is not None]
-    return Flow(
+    return StreamStats(
         rows=row["fitting"] - row["late"],
         late=row["late"],
         rejected=row["total"] - row["fitting"],
@@ -115,7 +119,11 @@ def _flow(row: Mapping[str, int], before: Flow | None, decision: Decision) -> Fl
 
 
 def take_in(
-    executor: Executor, ingest: Ingest, flow: Flow, watermark: int | None, decision: Decision
+    backend: SqlBackend,
+    ingest: Ingest,
+    flow: StreamStats,
+    watermark: int | None,
+    decision: BatchDecision,
 ) -> Intake:
     """Sort a stream's raw rows into `in_S` and, where there are any, `late_S` and `rejected_S`."""
     name = ingest.stream.name
@@ -127,16 +135,16 @@ def take_in(
     }
     source = f"FROM `raw_{name}` WHERE"
     if not flow.late and not flow.rejected:
-        executor.also(f"in_{name}", f"raw_{name}")
+        backend.also(f"in_{name}", f"raw_{name}")
         return Intake(f"in_{name}", ())
-    executor.run(
+    backend.run(
         f"in_{name}", parse(f"SELECT {columns} {source} {fits} AND NOT ({late})"), parameters
     )
     aside = []
     if flow.late:
         aside.append(f"late_{name}")
         reason = f"CAST(:watermark AS BIGINT) AS {quote(WATERMARK)} {source} {fits} AND {late}"
-        executor.run(aside[-1], parse(f"SELECT {columns}, {reason}"), parameters)
+        backend.run(aside[-1], parse(f"SELECT {columns}, {reason}"), parameters)
     if flow.rejected:
         aside.append(f"rejected_{name}")
         time = f"`{ingest.stream.event_time}`"
@@ -146,7 +154,7 @@ def take_in(
             f"ELSE 'event time too far in the future' END) AS {quote(REASON)}, {quote(ROW)}"
         )
         statement = f"SELECT {columns}, {reason} {source} NOT ({fits})"
-        executor.run(aside[-1], parse(statement), parameters)
+        backend.run(aside[-1], parse(statement), parameters)
     return Intake(f"in_{name}", tuple(aside))
 
 
@@ -164,7 +172,7 @@ def _in_range(ingest: Ingest) -> str:
     return f"({_time(ingest)} BETWEEN {FIRST} AND {LAST})"
 
 
-def _latest(ingest: Ingest, decision: Decision) -> int:
+def _latest(ingest: Ingest, decision: BatchDecision) -> int:
     return min(decision.clock + ingest.ahead, LAST)
 
 

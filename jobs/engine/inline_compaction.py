@@ -12,7 +12,7 @@ from pathlib import PurePath
 from jobs.engine.microbatch import Engine
 from jobs.tables.names import DECISIONS, PROGRESS
 from jobs.tables.partitions import SMALL
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def tidy(engine: Engine, time_left: Callable[[], bool], limits: Limits | None = 
 
 def _shorten(store: Store, table: str, limits: Limits) -> None:
     """Merge files of a control table that have about as many rows; the last name stays the last."""
-    tiers: dict[int, list[File]] = {}
+    tiers: dict[int, list[DataFile]] = {}
     for file in sorted(store.files(table), key=lambda file: file.path)[: -limits.recent]:
         tiers.setdefault(_tier(file.rows, limits.batches), []).append(file)
     for files in tiers.values():

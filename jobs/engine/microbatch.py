@@ -1,6 +1,6 @@
 """One micro-batch after another: take in, run the program, write, commit what was done.
 
-Everything here is the same for every executor and every store.  A batch may be interrupted
+Everything here is the same for every backend and every store.  A batch may be interrupted
 anywhere and run again: what it decided is read back, what it committed is skipped, what it reads
 lies strictly before it.
 """
@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from jobs.backends import Executor
+from jobs.backends import SqlBackend
 from jobs.engine.ingest import Ingest, Intake, summarise, take_in
 from jobs.engine.lower import Operator, Output, Program, Proof, lower
 from jobs.engine.migration.definition import Migration
@@ -37,18 +37,18 @@ from jobs.tables.names import (
 )
 from jobs.tables.partitions import SMALL, Partitioning, Widths
 from jobs.tables.progress import (
-    Around,
-    Decision,
-    Flow,
+    BatchDecision,
+    BatchResources,
     Noted,
+    OperatorStats,
     Progress,
-    Work,
+    StreamStats,
     decided,
     last,
     latest,
     record,
 )
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 from optimizer.plan import Plan, from_json, to_json
 from optimizer.query import Query
 
@@ -73,18 +73,18 @@ class _Batch:
     """What is known of the batch under way."""
 
     number: int
-    decision: Decision
+    decision: BatchDecision
     fresh: bool
     """Whether nobody has tried it before, so that nothing of it can be in any table."""
-    flows: dict[str, Flow] = field(default_factory=dict)
+    flows: dict[str, StreamStats] = field(default_factory=dict)
     watermark: int | None = None
     span: int = 0
     """From which event time to which its rows are, in microseconds."""
-    written: dict[str, list[File]] = field(default_factory=dict)
+    written: dict[str, list[DataFile]] = field(default_factory=dict)
     begun: list[Callable[[], object]] = field(default_factory=list)
     put_off: list[Callable[[], None]] = field(default_factory=list)
     """Commits that go on beside the statements, and those that begin in the end."""
-    useless: dict[str, list[File]] = field(default_factory=dict)
+    useless: dict[str, list[DataFile]] = field(default_factory=dict)
     """What has been written of a table that is overdue with this batch."""
     versions: dict[str, int] = field(default_factory=dict)
     """Of the tables that have another one since, or that an interrupted run may have changed."""
@@ -100,39 +100,39 @@ class _Write:
 
     relation: str
     table: str
-    files: Callable[[], list[File]] | None
+    files: Callable[[], list[DataFile]] | None
     by: Partitioning | None = None
 
-    def overdue(self, file: File) -> bool:
+    def overdue(self, file: DataFile) -> bool:
         """Whether nobody will need a file of it."""
         cutoff = self.by.cutoff if self.by else None
         return cutoff is not None and file.until is not None and file.until <= cutoff
 
 
 class Engine:
-    """Runs a job's batches on an executor, over a store."""
+    """Runs a job's batches on a backend, over a store."""
 
     def __init__(  # noqa: PLR0913  # most of the last ones are what simulations replace
         self,
         job: Job,
         store: Store,
-        executor: Executor,
+        backend: SqlBackend,
         clock: Callable[[], int],
         *,
         step: Callable[[str], None] = lambda _: None,
         writers: int = 0,
         timer: Callable[[], float] = perf_counter,
         hook: Callable[[str, Mapping[str, str]], None] = run_hook,
-        look: Callable[[int], Around] = lambda _: Around(),
+        look: Callable[[int], BatchResources] = lambda _: BatchResources(),
         interval: float = 0.0,
     ):
         self.job = job
         self.store = store
-        self.executor = executor
+        self.backend = backend
         self.progress = last(store)
-        self.states = States(store, executor, step)
+        self.states = States(store, backend, step)
         self._migrator = Migrator(
-            store, executor, self.states, job.widths, clock, hook, timer, interval
+            store, backend, self.states, job.widths, clock, hook, timer, interval
         )
         self._partial: Mapping[str, tuple[str, int]] = {}
         self._clock = clock
@@ -154,7 +154,7 @@ class Engine:
         self._tidy(decision)
 
     def run(self, number: int, inputs: Mapping[str, Any]) -> Progress:
-        """Carry out one batch; `inputs` are each stream's rows, as the executor takes them."""
+        """Carry out one batch; `inputs` are each stream's rows, as the backend takes them."""
         if number <= self.progress.batch:
             return self.progress
         if number != self.progress.batch + 1:
@@ -212,13 +212,13 @@ class Engine:
         """Give back threads and memory."""
         if self._pool is not None:
             self._pool.shutdown()
-        self.executor.close()
+        self.backend.close()
 
     # --- the phases of a batch -------------------------------------------------------------------
 
-    def _decide(self, number: int) -> Decision:
+    def _decide(self, number: int) -> BatchDecision:
         turn = self._migrator.turn(number, self.progress, self.plans, self._partial)
-        return Decision(
+        return BatchDecision(
             number,
             self._clock(),
             {name: to_json(plan.root) for name, plan in turn.plans.items()},
@@ -240,7 +240,7 @@ class Engine:
         record(self.store, PROGRESS, self.progress)
         self.store.sync()
 
-    def _adopt(self, decision: Decision | None) -> None:
+    def _adopt(self, decision: BatchDecision | None) -> None:
         """Run what a decision says from now on."""
         if decision is not None:
             found = decision.migration
@@ -260,24 +260,24 @@ class Engine:
                 self.states.open(operator.key, before=self.progress.batch + 1)
         self._purge(self.progress.watermark)
 
-    def _tidy(self, decision: Decision | None) -> None:
+    def _tidy(self, decision: BatchDecision | None) -> None:
         """Remove what nobody needs any more, and say what has happened: no result waits for it."""
         if self._untidy:
             self.states.keep_only(operator.key for operator in self._kept)
             if decision is not None:
-                self._migrator.tell(decision.events, decision.batch)
+                self._migrator.append_events(decision.events, decision.batch)
             self._untidy = False
 
     def _ingest(self, batch: _Batch, inputs: Mapping[str, Any]) -> list[Intake]:
         self._step("ingest")
         ingests = self.job.streams
         for name, rows in inputs.items():
-            self.executor.put(f"raw_{name}", rows)
+            self.backend.put(f"raw_{name}", rows)
         before = self.progress.watermark
-        batch.flows, batch.span = summarise(self.executor, ingests, self.progress, batch.decision)
+        batch.flows, batch.span = summarise(self.backend, ingests, self.progress, batch.decision)
         batch.watermark = _watermark(ingests, batch.flows, batch.decision.clock, before)
         return [
-            take_in(self.executor, ingest, batch.flows[name], before, batch.decision)
+            take_in(self.backend, ingest, batch.flows[name], before, batch.decision)
             for name, ingest in ingests.items()
         ]
 
@@ -293,7 +293,7 @@ class Engine:
     def _operate(self, batch: _Batch, operator: Operator) -> None:
         self._step(f"operator:{operator.key}")
         with self._timed(batch, operator.key):
-            self.executor.run(operator.relation, operator.statement)
+            self.backend.run(operator.relation, operator.statement)
             if operator.kept:
                 if operator.key not in self.states.files:
                     self.states.create(operator.key, operator.relation, batch.number)
@@ -317,7 +317,7 @@ class Engine:
         if until is not None:
             parameters = {FROM: self.progress.emitted.get(output.query, ALWAYS), TO: until}
         whole = output.horizon is not None
-        self.executor.run(relation, output.statement, parameters, whole=whole)
+        self.backend.run(relation, output.statement, parameters, whole=whole)
         self._write(batch, relation, result_table(output.query), mark=False)
         return until
 
@@ -345,19 +345,19 @@ class Engine:
         if not store.exists(table):
             self._create(relation, table, mark=mark)
         elif not mark and table not in self._sinks:
-            check_sink(store, table, self.executor.schema(relation))
+            check_sink(store, table, self.backend.schema(relation))
         self._sinks.add(table)
         if batch.fresh or store.last_batch(table) < batch.number:
             self._step(f"write:{table}")
-            files = self.executor.write(relation, store, table, batch.number if mark else None, by)
+            files = self.backend.write(relation, store, table, batch.number if mark else None, by)
         commit = partial(self._commit, batch, _Write(relation, table, files, by))
-        if files is not None and self.executor.writes_at_once:
+        if files is not None and self.backend.writes_at_once:
             batch.begun.append(self._begin(commit))
         else:
             batch.put_off.append(commit)
 
     def _create(self, relation: str, table: str, *, mark: bool) -> None:
-        schema = self.executor.schema(relation)
+        schema = self.backend.schema(relation)
         if mark:
             schema = schema.append(pa.field(BATCH, pa.int64()))
         self.store.create(table, schema)
@@ -367,9 +367,9 @@ class Engine:
         relation = proof.relation
         self._step(relation)
         with self._timed(batch, relation):
-            self.executor.run(relation, proof.statement)
-            self.executor.run("different", differing(self.executor, proof.same_as, relation))
-            (row,) = self.executor.rows("different").to_pylist()
+            self.backend.run(relation, proof.statement)
+            self.backend.run("different", differing(self.backend, proof.same_as, relation))
+            (row,) = self.backend.rows("different").to_pylist()
         return f"{row['n']:,} results of {proof.query} differ" if row["n"] else ""
 
     def _settle(self, batch: _Batch) -> None:
@@ -399,7 +399,7 @@ class Engine:
             batch.versions[write.table] = self.store.version(write.table)
         batch.written[write.table] = files
         batch.rows[write.table] = (
-            sum(file.rows for file in made) if write.files else self.executor.count(write.relation)
+            sum(file.rows for file in made) if write.files else self.backend.count(write.relation)
         )
 
     def _done(self, batch: _Batch, emitted: Mapping[str, int | None], wrong: str) -> Progress:
@@ -407,7 +407,7 @@ class Engine:
         for operator in self.program.operators:
             files = batch.written.get(state_table(operator.key), [])
             kept = [*self.states.files.get(operator.key, []), *files]
-            operators[operator.key] = Work(
+            operators[operator.key] = OperatorStats(
                 rows=batch.rows.get(state_table(operator.key), 0),
                 state_rows=sum(file.rows for file in kept),
                 state_bytes=sum(file.bytes for file in kept),
@@ -430,7 +430,7 @@ class Engine:
             **asdict(self._look(batch.number)),
         )
 
-    def _noted(self, batch: _Batch, operators: Mapping[str, Work]) -> dict[str, Noted]:
+    def _noted(self, batch: _Batch, operators: Mapping[str, OperatorStats]) -> dict[str, Noted]:
         """What the tables hold that batches write to; what has not changed is as it was."""
         rows = {state_table(key): work.state_rows for key, work in operators.items()}
         known = {t: n for t, n in self.progress.tables.items() if t in self._tables}
@@ -448,7 +448,7 @@ class Engine:
         for operator in self._kept:
             files = batch.written[state_table(operator.key)]
             self.states.add(operator.key, operator.relation, files, batch.number)
-        self.executor.release()
+        self.backend.release()
         self._purge(batch.watermark)
         for table, files in batch.useless.items():
             self.store.discard(table, files)
@@ -476,13 +476,13 @@ class Engine:
         batch.took[what] = (perf_counter() - began) * 1000
 
 
-def differing(executor: Executor, one: str, other: str) -> exp.Query:
+def differing(backend: SqlBackend, one: str, other: str) -> exp.Query:
     """Counts the rows that only one of two relations has; floating sums may differ in last bits."""
     columns = ", ".join(
         f"CAST({quote(field.name)} AS FLOAT) AS {quote(field.name)}"
         if pa.types.is_floating(field.type)
         else quote(field.name)
-        for field in executor.schema(one)
+        for field in backend.schema(one)
     )
     sides = [f"SELECT {columns} FROM {quote(name)}" for name in (one, other)]
     halves = [f"({a} EXCEPT ALL {b})" for a, b in (sides, sides[::-1])]
@@ -518,7 +518,7 @@ def _resumed(job: Job, progress: Progress, decided: Mapping[str, Any]) -> dict[s
 
 
 def _watermark(
-    ingests: Mapping[str, Ingest], flows: Mapping[str, Flow], clock: int, before: int | None
+    ingests: Mapping[str, Ingest], flows: Mapping[str, StreamStats], clock: int, before: int | None
 ) -> int | None:
     """The next batch's watermark: no stream that still speaks has tuples before it.
 

@@ -7,9 +7,9 @@ from time import perf_counter
 from deltalake.exceptions import DeltaError
 
 from jobs.engine.process_usage import meter
-from jobs.sources.inputs import Inlet
+from jobs.sources.inputs import InputStream
 from jobs.tables.damage import DamagedError
-from jobs.tables.progress import Around
+from jobs.tables.progress import BatchResources
 
 CHEAP = 0.002
 """Seconds that counting what waits may take of a batch."""
@@ -18,20 +18,20 @@ PATIENCE = 3
 """How often it may take longer, before nobody counts any more."""
 
 
-class Surroundings:
+class ResourceMonitor:
     """Looks around at the end of each batch."""
 
-    def __init__(self, inlets: Iterable[Inlet]) -> None:
+    def __init__(self, inlets: Iterable[InputStream]) -> None:
         self._inlets = list(inlets)
         self._measure = meter()
         self._cpu = self._measure().cpu
         self._first = True
         self._patience = PATIENCE
 
-    def __call__(self, batch: int) -> Around:
+    def __call__(self, batch: int) -> BatchResources:
         used = self._measure()
         cpu, self._cpu = used.cpu - self._cpu, used.cpu
-        return Around(
+        return BatchResources(
             cpu=round(max(0.0, cpu), 3),
             memory=used.memory,
             backlog=self._backlog(batch),

@@ -2,7 +2,7 @@
 
 `in_S` holds the batch's tuples of stream S, `new_K` what the operator with identity K computes from
 this batch, `state_K` what it computed before.  The text is Spark's SQL; sqlglot writes it for the
-executor that runs it.
+backend that runs it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -384,7 +384,7 @@ def _added(value: str, weight: str, wide: str) -> str:
 
 
 def _sum_type(aggregate: Aggregate, kind: str, below: Node) -> str:
-    """The type in which to add up: the widest of its family, so that executors agree."""
+    """The type in which to add up: the widest of its family, so that backends agree."""
     return "BIGINT" if kind == "count" else sum_type(_argument_type(aggregate, below))
 
 

@@ -1,4 +1,4 @@
-"""The states of a running job: their tables, their files, and the executor's readable copies."""
+"""The states of a running job: their tables, their files, and the backend's readable copies."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from jobs.backends import Executor
+from jobs.backends import SqlBackend
 from jobs.tables.columns import ALWAYS, BATCH
 from jobs.tables.names import STATE, state_table
 from jobs.tables.partitions import mergeable
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 
 
 @dataclass
@@ -18,31 +18,31 @@ class States:
     """What is known of each state, by the key of its identity."""
 
     store: Store
-    executor: Executor
+    backend: SqlBackend
     step: Callable[[str], None]
-    files: dict[str, list[File]] = field(default_factory=dict)
+    files: dict[str, list[DataFile]] = field(default_factory=dict)
     _cutoffs: dict[str, int] = field(default_factory=dict)
-    _overdue: dict[str, list[File]] = field(default_factory=dict)
-    _replaced: deque[tuple[int, str, list[File]]] = field(default_factory=deque)
+    _overdue: dict[str, list[DataFile]] = field(default_factory=dict)
+    _replaced: deque[tuple[int, str, list[DataFile]]] = field(default_factory=deque)
     """Files that are no part of a table any more, and the batch since which they are none."""
 
     def open(self, key: str, before: int) -> None:
         """Read what the table holds of the batches before that one, if there is such a table."""
         if self.store.exists(table := state_table(key)):
-            self.executor.open(relation_of(key), self.store, table, before)
+            self.backend.open(relation_of(key), self.store, table, before)
             self.files[key] = self.store.files(table)
 
     def create(self, key: str, relation: str, before: int) -> None:
         """Make an empty table for rows like those of a relation."""
-        schema = self.executor.schema(relation).append(pa.field(BATCH, pa.int64()))
+        schema = self.backend.schema(relation).append(pa.field(BATCH, pa.int64()))
         self.store.create(state_table(key), schema)
         self.open(key, before)
 
-    def add(self, key: str, relation: str, files: list[File], batch: int) -> None:
+    def add(self, key: str, relation: str, files: list[DataFile], batch: int) -> None:
         """What has been computed and written is part of the state from now on."""
-        self.executor.append(relation_of(key), relation, batch)
+        self.backend.append(relation_of(key), relation, batch)
         self.files[key].extend(files)
-        self.executor.refresh(relation_of(key), self.files[key])
+        self.backend.refresh(relation_of(key), self.files[key])
 
     def purge(self, key: str, cutoff: int) -> None:
         """Forget the rows that are no younger than the cutoff, and the files without any others.
@@ -56,22 +56,22 @@ class States:
         """No row of a state that is needed is older."""
         return self._cutoffs.get(key, ALWAYS)
 
-    def overdue(self, table: str) -> list[File]:
+    def overdue(self, table: str) -> list[DataFile]:
         """What a table still holds though nobody needs it: whoever asks drops it."""
         return self._overdue.pop(table.removeprefix(STATE), [])
 
-    def _sort(self, key: str, files: list[File]) -> None:
+    def _sort(self, key: str, files: list[DataFile]) -> None:
         """Into those that may still be needed and those that are overdue, the copy's rows too."""
         cutoff = self.cutoff(key)
-        self.executor.purge(relation_of(key), cutoff)
+        self.backend.purge(relation_of(key), cutoff)
 
-        def overdue(file: File) -> bool:
+        def overdue(file: DataFile) -> bool:
             return file.until is not None and file.until <= cutoff
 
         self.files[key] = [file for file in files if not overdue(file)]
         self._overdue[key] = [file for file in files if overdue(file)]
 
-    def replaced(self, batch: int, table: str, files: list[File]) -> None:
+    def replaced(self, batch: int, table: str, files: list[DataFile]) -> None:
         """Remember files that a commit has made no part of a table any more."""
         if files and table.startswith(STATE):
             self._replaced.append((batch, table, files))
@@ -96,7 +96,7 @@ class States:
         self.store.merge(table, chosen)
         self.replaced(batch, table, chosen)
         self._sort(key, self.store.files(table))
-        self.executor.refresh(relation_of(key), self.files[key])
+        self.backend.refresh(relation_of(key), self.files[key])
         return True
 
     def drop(self, key: str) -> None:
@@ -113,7 +113,7 @@ class States:
 
     def _remove(self, key: str) -> None:
         if self.files.pop(key, None) is not None:
-            self.executor.forget(relation_of(key))
+            self.backend.forget(relation_of(key))
             self._cutoffs.pop(key, None)
             self._overdue.pop(key, None)
         self.step(f"drop:{state_table(key)}")

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.sources.checkpoint import Part, Taken
+from jobs.sources.checkpoint import CheckpointOffsets, OffsetRange
 from jobs.sources.common import Feed, SourceError
 from jobs.sources.delta_table import DeltaSource
 from jobs.sources.files import FilesSource
@@ -38,22 +38,26 @@ class Source(Protocol):
     def frame(self, spark: SparkSession) -> DataFrame:
         """The stream's columns, `@reason` and `@row`, without end."""
 
-    def inspect(self, taken: Taken, batch: int) -> str:
+    def inspect(self, taken: CheckpointOffsets, batch: int) -> str:
         """Complain if what that batch takes does not have the stream's schema; else what is new.
 
         That is what a person should hear once, and is empty mostly.
         """
 
-    def damaged(self, taken: Taken, batch: int) -> bool:
+    def damaged(self, taken: CheckpointOffsets, batch: int) -> bool:
         """Whether a file that a batch takes through Spark cannot be read, so Spark must not try."""
 
-    def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
+    def again(
+        self, spark: SparkSession, taken: CheckpointOffsets, parts: Sequence[OffsetRange]
+    ) -> DataFrame:
         """What batches in a row took: the columns, `@reason`, `@row` and `@batch`."""
 
-    def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
+    def count(
+        self, spark: SparkSession, taken: CheckpointOffsets, parts: Sequence[OffsetRange]
+    ) -> Mapping[int, int]:
         """How many rows each of these batches took; those without any need not be there."""
 
-    def waiting(self, taken: Taken, batch: int) -> int | None:
+    def waiting(self, taken: CheckpointOffsets, batch: int) -> int | None:
         """How many files or versions that batch has left; nothing if that cannot be said."""
 
 

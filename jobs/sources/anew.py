@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.sources.checkpoint import Part
+from jobs.sources.checkpoint import OffsetRange
 from jobs.sources.common import Feed
 from jobs.tables.columns import BATCH
 
@@ -32,7 +32,7 @@ def rows(
 
 
 def counts(
-    spark: SparkSession, reader: FileReader, files: Mapping[Path, int], parts: Sequence[Part]
+    spark: SparkSession, reader: FileReader, files: Mapping[Path, int], parts: Sequence[OffsetRange]
 ) -> Mapping[int, int]:
     """How many raw rows each batch took."""
     work = partial(_counts_of, reader)

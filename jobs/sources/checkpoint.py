@@ -19,7 +19,7 @@ Position = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class OffsetRange:
     """What a batch took of a source: from one position to another."""
 
     batch: int
@@ -28,7 +28,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Taken:
+class CheckpointOffsets:
     """One source of a checkpoint, counted from zero as the query reads them."""
 
     checkpoint: Path
@@ -55,7 +55,7 @@ class Taken:
         first, last = _file_log(self.position(after)), _file_log(self.position(batch))
         return [path for number, path in self._logged(first, last) if first < number <= last]
 
-    def files_of(self, parts: Sequence[Part]) -> dict[Path, int]:
+    def files_of(self, parts: Sequence[OffsetRange]) -> dict[Path, int]:
         """The files of batches that follow each other, and which of them took each."""
         numbers = {
             number: part.batch
@@ -91,7 +91,7 @@ class Taken:
 _SUMS_UP = ".compact"
 
 
-def put_back(checkpoint: Path, done: int) -> None:
+def rewind_unfinished_batch(checkpoint: Path, done: int) -> None:
     """Have Spark ask again for the batch after the last one that was done.
 
     The process may have died amid that batch when Spark had noted it as done, and had perhaps

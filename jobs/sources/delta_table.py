@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.options import options
 from jobs.sources import anew, parquet
-from jobs.sources.checkpoint import Part, Position, Taken, whole_versions
+from jobs.sources.checkpoint import CheckpointOffsets, OffsetRange, Position, whole_versions
 from jobs.sources.columns import Match, alike, ignoring, matched
 from jobs.sources.common import Feed, SourceError, is_there, local
 from jobs.sources.partitions import Partition
@@ -63,14 +63,14 @@ class DeltaSource:
         reader = spark.readStream.format("delta").options(**self._options)
         return reader.load(str(self._path)).selectExpr(*self._feed.as_declared)
 
-    def inspect(self, taken: Taken, batch: int) -> str:  # noqa: ARG002
+    def inspect(self, taken: CheckpointOffsets, batch: int) -> str:  # noqa: ARG002
         ignored = self._match().ignored
         new = [name for name in ignored if name not in self._ignored]
         self._ignored.update(ignored)
         return ignoring(self._feed.name, new) if new else ""
 
-    def damaged(self, taken: Taken, batch: int) -> bool:
-        part = Part(batch, taken.position(batch - 1), taken.position(batch))
+    def damaged(self, taken: CheckpointOffsets, batch: int) -> bool:
+        part = OffsetRange(batch, taken.position(batch - 1), taken.position(batch))
         if part.start is None and self._options.keys() & {"startingVersion", "startingTimestamp"}:
             return False  # nobody knows where it began: Spark says what is wrong
         reader, files = self._files_of([part])
@@ -83,20 +83,30 @@ class DeltaSource:
             )
         return bool(wrong)
 
-    def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
+    def again(
+        self,
+        spark: SparkSession,
+        taken: CheckpointOffsets,  # noqa: ARG002
+        parts: Sequence[OffsetRange],
+    ) -> DataFrame:
         return anew.rows(spark, self._feed, *self._files_of(parts))
 
-    def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:  # noqa: ARG002
+    def count(
+        self,
+        spark: SparkSession,
+        taken: CheckpointOffsets,  # noqa: ARG002
+        parts: Sequence[OffsetRange],
+    ) -> Mapping[int, int]:
         return anew.counts(spark, *self._files_of(parts), parts)
 
-    def _files_of(self, parts: Sequence[Part]) -> "tuple[TableReader, dict[Path, int]]":
+    def _files_of(self, parts: Sequence[OffsetRange]) -> "tuple[TableReader, dict[Path, int]]":
         """The files that batches took, and which of them took each; and who reads them."""
         found = [(part, file) for part in parts for file in _between(self._path, part)]
         told = {str(self._path / file): said for _, (file, said) in found}
         files = {self._path / file: part.batch for part, (file, _) in found}
         return TableReader(replace(self._feed, exact=False), told), files
 
-    def waiting(self, taken: Taken, batch: int) -> int | None:
+    def waiting(self, taken: CheckpointOffsets, batch: int) -> int | None:
         if self._table is None:
             self._table = DeltaTable(self._path)
         self._table.update_incremental()
@@ -207,7 +217,7 @@ def _added(path: Path, version: int) -> list[File]:
     ]
 
 
-def _between(path: Path, part: Part) -> Iterator[File]:
+def _between(path: Path, part: OffsetRange) -> Iterator[File]:
     """The files from one position to another, in the order in which Delta's source reads them."""
     if part.end is None:
         return

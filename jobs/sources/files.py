@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.backends.parquet_input import Filed, quoted
+from jobs.backends.parquet_input import ParquetInput, quoted
 from jobs.options import LISTING, options
 from jobs.sources import anew
-from jobs.sources.checkpoint import Part, Taken
+from jobs.sources.checkpoint import CheckpointOffsets, OffsetRange
 from jobs.sources.columns import ignoring
 from jobs.sources.common import (
     Feed,
@@ -72,7 +72,7 @@ class FilesSource:
         reader = spark.readStream.format("text").schema("`@text` STRING").options(**listing)
         return reader.load(stream_pattern(self._path))
 
-    def inspect(self, taken: Taken, batch: int) -> str:
+    def inspect(self, taken: CheckpointOffsets, batch: int) -> str:
         ignored: dict[str, None] = {}
         for path in taken.files(batch, after=batch - 1):
             self._is_ours(path)
@@ -106,27 +106,29 @@ class FilesSource:
     def keeps(self) -> bool:
         return self._options.get("cleanSource", "off").lower() == "off"
 
-    # --- what a batch takes, for each executor ---------------------------------------------------
+    # --- what a batch takes, for each backend ---------------------------------------------------
 
-    def rows(self, taken: Taken, batch: int) -> pa.Table:
+    def rows(self, taken: CheckpointOffsets, batch: int) -> pa.Table:
         """What a batch takes, read here."""
         files = taken.files(batch, after=batch - 1)
         return pa.concat_tables(
             [raw_schema(self._feed).empty_table(), *map(self._reader.rows, files)]
         )
 
-    def filed(self, taken: Taken, batch: int, *, scratch: Path, spark: SparkSession) -> Filed:
+    def filed(
+        self, taken: CheckpointOffsets, batch: int, *, scratch: Path, spark: SparkSession
+    ) -> ParquetInput:
         """What a batch takes, to be read by DuckDB wherever it is."""
         files, plain = self._files(taken, batch, scratch, spark)
         schema = raw_schema(self._feed)
         if not plain:
-            return Filed(files, schema)
+            return ParquetInput(files, schema)
         nothing = [f"NULL::VARCHAR AS {quoted(name)}" for name in (REASON, ROW)]
         read = ", ".join([*_typed(self._feed.stream.columns), *nothing])
-        return Filed(files, schema, read, tuple(c.name for c in self._feed.stream.columns))
+        return ParquetInput(files, schema, read, tuple(c.name for c in self._feed.stream.columns))
 
     def frame_of(
-        self, taken: Taken, batch: int, *, scratch: Path, spark: SparkSession
+        self, taken: CheckpointOffsets, batch: int, *, scratch: Path, spark: SparkSession
     ) -> DataFrame:
         """What a batch takes, to be read by Spark as often as it likes."""
         files, plain = self._files(taken, batch, scratch, spark)
@@ -138,7 +140,7 @@ class FilesSource:
         return rows.selectExpr(*self._feed.as_it_is) if plain else rows
 
     def _files(
-        self, taken: Taken, batch: int, scratch: Path, spark: SparkSession
+        self, taken: CheckpointOffsets, batch: int, scratch: Path, spark: SparkSession
     ) -> tuple[tuple[tuple[str, int], ...], bool]:
         """The files to read, with their rows: those taken if all are plain, or made of them."""
         found = [path for path in taken.files(batch, after=batch - 1) if path.stat().st_size]
@@ -152,17 +154,21 @@ class FilesSource:
         work = partial(self._reader.stage, directory)
         return tuple(_done(work, [path for path, _ in counts], spark)), False
 
-    def damaged(self, taken: Taken, batch: int) -> bool:  # noqa: ARG002
+    def damaged(self, taken: CheckpointOffsets, batch: int) -> bool:  # noqa: ARG002
         """Spark reads none of them."""
         return False
 
-    def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:
+    def again(
+        self, spark: SparkSession, taken: CheckpointOffsets, parts: Sequence[OffsetRange]
+    ) -> DataFrame:
         return anew.rows(spark, self._feed, self._reader, self._taken(taken, parts))
 
-    def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
+    def count(
+        self, spark: SparkSession, taken: CheckpointOffsets, parts: Sequence[OffsetRange]
+    ) -> Mapping[int, int]:
         return anew.counts(spark, self._reader, self._taken(taken, parts), parts)
 
-    def _taken(self, taken: Taken, parts: Sequence[Part]) -> Mapping[Path, int]:
+    def _taken(self, taken: CheckpointOffsets, parts: Sequence[OffsetRange]) -> Mapping[Path, int]:
         """The files of batches, and which of them took each."""
         files = taken.files_of(parts)
         for path in files:
@@ -177,7 +183,7 @@ class FilesSource:
                 "be read again: bring it back"
             )
 
-    def waiting(self, taken: Taken, batch: int) -> int | None:
+    def waiting(self, taken: CheckpointOffsets, batch: int) -> int | None:
         self._known |= set(taken.files(batch, after=self._known_until))
         self._known_until = batch
         return sum(path not in self._known and path.is_file() for path in self._present())

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.sources.checkpoint import Part, Position, Taken
+from jobs.sources.checkpoint import CheckpointOffsets, OffsetRange, Position
 from jobs.sources.common import Feed, counted
 from jobs.tables.columns import BATCH
 from optimizer.query import Column
@@ -62,14 +62,19 @@ class GeneratorSource:
         values = drawn.selectExpr(*self._values(), *kept)
         return values.selectExpr(*self._feed.as_it_is, *kept)
 
-    def inspect(self, taken: Taken, batch: int) -> str:  # noqa: ARG002
+    def inspect(self, taken: CheckpointOffsets, batch: int) -> str:  # noqa: ARG002
         """What is made up has the right schema."""
         return ""
 
-    def damaged(self, taken: Taken, batch: int) -> bool:  # noqa: ARG002
+    def damaged(self, taken: CheckpointOffsets, batch: int) -> bool:  # noqa: ARG002
         return False
 
-    def again(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> DataFrame:  # noqa: ARG002
+    def again(
+        self,
+        spark: SparkSession,
+        taken: CheckpointOffsets,  # noqa: ARG002
+        parts: Sequence[OffsetRange],
+    ) -> DataFrame:
         spans = [(part.batch, _ticks(part.start), _ticks(part.end)) for part in parts]
         batches = spark.createDataFrame(spans, f"`{BATCH}` BIGINT, first BIGINT, last BIGINT")
         ticks = batches.where("first < last").selectExpr(
@@ -77,10 +82,15 @@ class GeneratorSource:
         )
         return self._tuples(ticks.repartition("value"), f"`{BATCH}`")
 
-    def count(self, spark: SparkSession, taken: Taken, parts: Sequence[Part]) -> Mapping[int, int]:
+    def count(
+        self,
+        spark: SparkSession,
+        taken: CheckpointOffsets,
+        parts: Sequence[OffsetRange],
+    ) -> Mapping[int, int]:
         return counted(self.again(spark, taken, parts))
 
-    def waiting(self, taken: Taken, batch: int) -> int | None:
+    def waiting(self, taken: CheckpointOffsets, batch: int) -> int | None:
         """Nothing waits before it is made."""
 
     # --- Spark's SQL ------------------------------------------------------------------------------

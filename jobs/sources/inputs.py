@@ -20,10 +20,10 @@ from pyspark.sql.functions import col, lit, struct
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from jobs.backends.parquet_input import Filed
+from jobs.backends.parquet_input import ParquetInput
 from jobs.backends.spark.backend import gathered
 from jobs.sources import Feed, Source, source
-from jobs.sources.checkpoint import Part, Taken
+from jobs.sources.checkpoint import CheckpointOffsets, OffsetRange
 from jobs.sources.files import FilesSource
 from jobs.sources.generator import GeneratorSource
 from jobs.tables.columns import BATCH
@@ -37,24 +37,24 @@ TAG = "@stream"
 
 
 @dataclass(frozen=True)
-class Inlet:
+class InputStream:
     """A stream, where it comes from, and what the checkpoint knows of that."""
 
     stream: Stream
     source: Source
-    taken: Taken
+    taken: CheckpointOffsets
 
     def __post_init__(self) -> None:
         self.source.check()
 
 
-def inlets(
+def input_streams(
     origin: Origin,
     streams: Mapping[str, Stream],
     specs: Mapping[str, Any],
     checkpoint: Path,
     trigger: timedelta,
-) -> list[Inlet]:
+) -> list[InputStream]:
     """The streams in the order in which the streaming query reads them."""
     found = []
     for number, name in enumerate(origin.streams):
@@ -62,44 +62,48 @@ def inlets(
         made = source(feed, specs[name])
         if isinstance(made, GeneratorSource):
             made = GeneratorSource(feed, specs[name], trigger)
-        found.append(Inlet(streams[name], made, Taken(checkpoint, number)))
+        found.append(InputStream(streams[name], made, CheckpointOffsets(checkpoint, number)))
     return found
 
 
-def lying(
-    inlets: Iterable[Inlet], batch: int, read: Callable[[FilesSource, Taken, int], Rows]
+def read_in_place(
+    input_streams: Iterable[InputStream],
+    batch: int,
+    read: Callable[[FilesSource, CheckpointOffsets, int], Rows],
 ) -> dict[str, Rows]:
     """A batch's rows by stream, of those that can be read from where they lie."""
     return {
         inlet.stream.name: read(inlet.source, inlet.taken, batch)
-        for inlet in inlets
+        for inlet in input_streams
         if isinstance(inlet.source, FilesSource)
     }
 
 
-def passed(inlets: Iterable[Inlet]) -> list[str]:
+def read_by_spark(input_streams: Iterable[InputStream]) -> list[str]:
     """The streams whose rows come through the streaming query."""
-    return [i.stream.name for i in inlets if not isinstance(i.source, FilesSource)]
+    return [i.stream.name for i in input_streams if not isinstance(i.source, FilesSource)]
 
 
-def united(spark: SparkSession, inlets: Sequence[Inlet]) -> DataFrame:
+def union_of_streams(spark: SparkSession, input_streams: Sequence[InputStream]) -> DataFrame:
     """One query over all streams: a column for each whose rows it passes, null in others' rows.
 
     Of streams that are read from where they lie it has neither columns nor rows: Spark only finds
     out which files a batch takes.
     """
-    frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in inlets}
-    return _tagged(frames, passed(inlets))
+    frames = {inlet.stream.name: inlet.source.frame(spark) for inlet in input_streams}
+    return _tagged(frames, read_by_spark(input_streams))
 
 
-def rescued(spark: SparkSession, inlets: Sequence[Inlet], batch: int) -> DataFrame | None:
+def rescued(
+    spark: SparkSession, input_streams: Sequence[InputStream], batch: int
+) -> DataFrame | None:
     """The rows that a batch passes, read anew if Spark cannot read a file that some are in."""
-    own = [inlet for inlet in inlets if inlet.stream.name in passed(inlets)]
+    own = [inlet for inlet in input_streams if inlet.stream.name in read_by_spark(input_streams)]
     if not any(inlet.source.damaged(inlet.taken, batch) for inlet in own):
         return None
     frames = {}
     for inlet in own:
-        part = Part(batch, inlet.taken.position(batch - 1), inlet.taken.position(batch))
+        part = OffsetRange(batch, inlet.taken.position(batch - 1), inlet.taken.position(batch))
         frames[inlet.stream.name] = inlet.source.again(spark, inlet.taken, [part]).drop(BATCH)
     return _tagged(frames, list(frames))
 
@@ -119,7 +123,7 @@ def _tagged(frames: Mapping[str, DataFrame], wanted: Sequence[str]) -> DataFrame
     return reduce(DataFrame.unionAll, map(tagged, frames))
 
 
-def as_files(batch: DataFrame, streams: Sequence[str], directory: Path) -> dict[str, Filed]:
+def as_files(batch: DataFrame, streams: Sequence[str], directory: Path) -> dict[str, ParquetInput]:
     """A batch's rows by stream, written by tasks to files that live as long as the batch."""
     for name in streams:
         (directory / name).mkdir(parents=True, exist_ok=True)
@@ -129,7 +133,7 @@ def as_files(batch: DataFrame, streams: Sequence[str], directory: Path) -> dict[
         kind = batch.schema[name].dataType
         assert isinstance(kind, StructType)
         files = tuple((row.path, row.rows) for row in written if row.stream == name)
-        found[name] = Filed(files, to_arrow_schema(kind, timezone="UTC"))
+        found[name] = ParquetInput(files, to_arrow_schema(kind, timezone="UTC"))
     return found
 
 

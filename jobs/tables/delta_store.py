@@ -21,7 +21,7 @@ from jobs.tables.damage import whole
 from jobs.tables.durability import sync
 from jobs.tables.names import CONTROL, STATE
 from jobs.tables.paths import files_of
-from jobs.tables.store import WRITER, File, latest_until
+from jobs.tables.store import WRITER, DataFile, latest_until
 
 
 @dataclass
@@ -116,18 +116,18 @@ class DeltaStore:
             self._unsynced.append(log / "_last_checkpoint")
         return newest
 
-    def _sync_files(self, table: str, files: Sequence[File]) -> None:
+    def _sync_files(self, table: str, files: Sequence[DataFile]) -> None:
         if self.durable:
             sync([self.path(table) / file.path for file in files])
 
-    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> DataFile:
         if UNTIL in rows.column_names:
             rows = rows.drop_columns([UNTIL])
         return self._write(table, rows.schema, [rows], until, name)
 
     def _write(
         self, table: str, schema: pa.Schema, parts: Iterable[pa.Table], until: int | None, name: str
-    ) -> File:
+    ) -> DataFile:
         """A file of these parts, each in memory only while it is written."""
         directory = f"{UNTIL}={until}/" if until is not None else ""
         path = f"{directory}{name or uuid4().hex}.parquet"
@@ -144,15 +144,15 @@ class DeltaStore:
             for rows in parts:
                 writer.write_table(rows)
                 count += rows.num_rows
-        return File(path, count, target.stat().st_size, until)
+        return DataFile(path, count, target.stat().st_size, until)
 
     def commit(
         self,
         table: str,
-        files: Sequence[File],
+        files: Sequence[DataFile],
         batch: int,
         writer: str = "",
-        gone: Sequence[File] = (),
+        gone: Sequence[DataFile] = (),
     ) -> int:
         delta, part = self.table(table), (writer or self.writer, batch)
         known = delta.transaction_version(part[0])
@@ -162,7 +162,7 @@ class DeltaStore:
             return self._noted(table, delta.version())
         return delta.version()
 
-    def discard(self, table: str, files: Sequence[File]) -> None:
+    def discard(self, table: str, files: Sequence[DataFile]) -> None:
         for file in files:
             (self.path(table) / file.path).unlink(missing_ok=True)
 
@@ -173,17 +173,19 @@ class DeltaStore:
         with whole(self.path(table)):
             return self.table(table).to_pyarrow_table()
 
-    def files(self, table: str) -> list[File]:
+    def files(self, table: str) -> list[DataFile]:
         actions = pa.table(self.table(table).get_add_actions(flatten=True)).to_pylist()
         return [
-            File(unquote(a["path"]), a["num_records"], a["size_bytes"], a.get(f"partition.{UNTIL}"))
+            DataFile(
+                unquote(a["path"]), a["num_records"], a["size_bytes"], a.get(f"partition.{UNTIL}")
+            )
             for a in actions
         ]
 
     def newest(self, table: str) -> pa.Table:
         return _read(max(files_of(self.table(table))))
 
-    def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
+    def merge(self, table: str, files: Sequence[DataFile], name: str = "") -> None:
         columns = [field for field in self.schema(table) if field.name != UNTIL]
         schema = pa.schema(columns)
         parts = (
@@ -253,7 +255,7 @@ def _commit(
     )
 
 
-def _add(file: File, *, data_change: bool = True) -> AddAction:
+def _add(file: DataFile, *, data_change: bool = True) -> AddAction:
     return AddAction(
         path=file.path,
         size=file.bytes,
@@ -264,11 +266,11 @@ def _add(file: File, *, data_change: bool = True) -> AddAction:
     )
 
 
-def _remove(file: File, *, data_change: bool = True) -> RemoveAction:
+def _remove(file: DataFile, *, data_change: bool = True) -> RemoveAction:
     return RemoveAction(file.path, data_change, _now(), file.bytes, _partition(file))
 
 
-def _partition(file: File) -> dict[str, str | None]:
+def _partition(file: DataFile) -> dict[str, str | None]:
     return {} if file.until is None else {UNTIL: str(file.until)}
 
 

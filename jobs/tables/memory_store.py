@@ -7,18 +7,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from jobs.tables.columns import UNTIL
-from jobs.tables.store import WRITER, File, latest_until
+from jobs.tables.store import WRITER, DataFile, latest_until
 
 
 @dataclass
 class _MemoryTable:
     schema: pa.Schema
-    files: list[File] = field(default_factory=list)
+    files: list[DataFile] = field(default_factory=list)
     batches: dict[str, int] = field(default_factory=dict)
     rows: list[int] = field(default_factory=lambda: [0])
     """How many it had at each version."""
 
-    def commit(self, files: list[File]) -> None:
+    def commit(self, files: list[DataFile]) -> None:
         """One version more."""
         self.files = files
         self.rows.append(sum(file.rows for file in files))
@@ -67,19 +67,19 @@ class MemoryStore:
     def sync(self) -> None:
         pass
 
-    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> DataFile:
         self._made += 1
         path = f"{table}/{name or self._made}"
         self._data[path] = rows.drop_columns([UNTIL]) if UNTIL in rows.column_names else rows
-        return File(path, rows.num_rows, rows.nbytes, until)
+        return DataFile(path, rows.num_rows, rows.nbytes, until)
 
     def commit(
         self,
         table: str,
-        files: Sequence[File],
+        files: Sequence[DataFile],
         batch: int,
         writer: str = "",
-        gone: Sequence[File] = (),
+        gone: Sequence[DataFile] = (),
     ) -> int:
         if self.last_batch(table, writer) < batch:
             kept = self._tables[table]
@@ -87,32 +87,32 @@ class MemoryStore:
             kept.batches[writer or self.writer] = batch
         return self.version(table)
 
-    def discard(self, table: str, files: Sequence[File]) -> None:  # noqa: ARG002
+    def discard(self, table: str, files: Sequence[DataFile]) -> None:  # noqa: ARG002
         for file in files:
             self._data.pop(file.path)
 
     def load(self, table: str) -> pa.Table:
         return self.read(table, self._tables[table].files)
 
-    def read(self, table: str, files: Sequence[File]) -> pa.Table:
+    def read(self, table: str, files: Sequence[DataFile]) -> pa.Table:
         """The rows of some files."""
         schema = self._tables[table].schema
         parts = [self._with_until(self._data[file.path], file) for file in files]
         return pa.concat_tables([schema.empty_table(), *(p.select(schema.names) for p in parts)])
 
     @staticmethod
-    def _with_until(rows: pa.Table, file: File) -> pa.Table:
+    def _with_until(rows: pa.Table, file: DataFile) -> pa.Table:
         if file.until is None:
             return rows
         return rows.append_column(UNTIL, pa.array([file.until] * rows.num_rows, pa.int64()))
 
-    def files(self, table: str) -> list[File]:
+    def files(self, table: str) -> list[DataFile]:
         return list(self._tables[table].files)
 
     def newest(self, table: str) -> pa.Table:
         return self._data[max(file.path for file in self._tables[table].files)]
 
-    def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
+    def merge(self, table: str, files: Sequence[DataFile], name: str = "") -> None:
         kept = self._tables[table]
         merged = self.put(table, self.read(table, files), latest_until(files), name)
         kept.commit([file for file in kept.files if file not in files] + [merged])

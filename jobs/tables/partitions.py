@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from jobs.tables.columns import UNTIL
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 from optimizer.plan import GroupBy, Node, Source, walk
 
 MOST_FILES = 3
@@ -77,10 +77,10 @@ def put_partitions(
     table: str,
     rows: pa.Table,
     by: Partitioning | None,
-    each: Callable[..., Iterable[File]] = map,
+    each: Callable[..., Iterable[DataFile]] = map,
     *,
     overdue: bool = True,
-) -> list[File]:
+) -> list[DataFile]:
     """Write rows to a file, or to one for each partition; `each` may write several side by side.
 
     `overdue`: also those that are; else they are listed as a file that is nowhere.
@@ -90,10 +90,10 @@ def put_partitions(
     if by is None:
         return [store.put(table, rows)]
 
-    def put(part: tuple[int, pa.Table]) -> File:
+    def put(part: tuple[int, pa.Table]) -> DataFile:
         until, own = part
         if until == by.cutoff and not overdue:
-            return File("", own.num_rows, 0, until)
+            return DataFile("", own.num_rows, 0, until)
         return store.put(table, own, until)
 
     return list(each(put, list(parted(rows, by))))
@@ -180,14 +180,14 @@ def _cuts(cells: int, files: int) -> NDArray[np.intp]:
 
 
 def mergeable(
-    files: Sequence[File], width: int, most: int, closed: int | None = None, small: int = SMALL
-) -> list[File]:
+    files: Sequence[DataFile], width: int, most: int, closed: int | None = None, small: int = SMALL
+) -> list[DataFile]:
     """Files of one partition that are to be one, if there are any.
 
     `most` alike are left alone while rows come in; of partitions that end before `closed`, no
     small one is.
     """
-    partitions: dict[int, list[File]] = {}
+    partitions: dict[int, list[DataFile]] = {}
     for file in files:
         if file.until is not None:
             partitions.setdefault(-(-file.until // width), []).append(file)
@@ -198,7 +198,7 @@ def mergeable(
     return []
 
 
-def _alike(files: Sequence[File], few: int, most: int, small: int) -> list[File]:
+def _alike(files: Sequence[DataFile], few: int, most: int, small: int) -> list[DataFile]:
     """The small files of a partition, if there are more than a few, or those of another size."""
     lesser = [file for file in files if file.rows < small]
     others = [file for file in files if file.rows >= small]

@@ -20,7 +20,7 @@ _SCHEMA = pa.schema([("batch", pa.int64()), ("content", pa.string())])
 
 
 @dataclass(frozen=True)
-class Decision:
+class BatchDecision:
     """What a batch takes as given, so that a replay of it decides the same."""
 
     batch: int
@@ -36,13 +36,13 @@ class Decision:
     """What has just become of migrations."""
 
     @classmethod
-    def from_text(cls, content: str) -> "Decision":
+    def from_text(cls, content: str) -> "BatchDecision":
         """What a row of the table holds."""
         return read(cls, said(content, DECISIONS), DECISIONS)
 
 
 @dataclass(frozen=True)
-class Flow:
+class StreamStats:
     """A stream in a batch."""
 
     rows: int = 0
@@ -55,7 +55,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Work:
+class OperatorStats:
     """An operator in a batch."""
 
     rows: int
@@ -77,7 +77,7 @@ class Noted:
 
 
 @dataclass(frozen=True)
-class Around:
+class BatchResources:
     """What is to be seen around a batch, and the engine cannot know; nothing if nobody looks."""
 
     cpu: float | None = None
@@ -91,14 +91,14 @@ class Around:
 
 
 @dataclass(frozen=True)
-class Progress(Around):
+class Progress(BatchResources):
     """A batch that is done, and where it leaves the job."""
 
     batch: int = -1
     watermark: int | None = None
     """The watermark of the next batch, in microseconds; none before every stream has spoken."""
-    streams: Mapping[str, Flow] = field(default_factory=dict)
-    operators: Mapping[str, Work] = field(default_factory=dict)
+    streams: Mapping[str, StreamStats] = field(default_factory=dict)
+    operators: Mapping[str, OperatorStats] = field(default_factory=dict)
     results: Mapping[str, int] = field(default_factory=dict)
     emitted: Mapping[str, int] = field(default_factory=dict)
     """For each query with windows, the end of those that have been emitted."""
@@ -118,7 +118,7 @@ class Progress(Around):
     """When the batch was done, by the job's clock."""
 
 
-def record(store: Store, table: str, value: Decision | Progress) -> None:
+def record(store: Store, table: str, value: BatchDecision | Progress) -> None:
     """Append a row to a control table, unless its batch is there already."""
     row = pa.table(
         {"batch": [value.batch], "content": [dumps(asdict(value))]}, schema=_SCHEMA
@@ -127,17 +127,17 @@ def record(store: Store, table: str, value: Decision | Progress) -> None:
     store.commit(table, [store.put(table, row, name=f"{value.batch:012d}")], value.batch)
 
 
-def decided(store: Store, batch: int) -> Decision | None:
+def decided(store: Store, batch: int) -> BatchDecision | None:
     """What a batch decided before it was interrupted."""
     if store.last_batch(DECISIONS) < batch:
         return None
-    return read(Decision, _content(store, DECISIONS, batch), DECISIONS)
+    return read(BatchDecision, _content(store, DECISIONS, batch), DECISIONS)
 
 
-def latest(store: Store) -> Decision | None:
+def latest(store: Store) -> BatchDecision | None:
     """The newest decision: of the last batch that is done, or of one that was interrupted."""
     content = _newest(store, DECISIONS)
-    return read(Decision, content, DECISIONS) if content else None
+    return read(BatchDecision, content, DECISIONS) if content else None
 
 
 def last(store: Store) -> Progress:
@@ -171,8 +171,8 @@ def _newest(store: Store, table: str) -> dict[str, Any] | None:
 
 def _progress(content: dict[str, Any]) -> Progress:
     flows, works = content.get("streams", {}), content.get("operators", {})
-    content["streams"] = {name: read(Flow, flow, PROGRESS) for name, flow in flows.items()}
+    content["streams"] = {name: read(StreamStats, flow, PROGRESS) for name, flow in flows.items()}
     tables = content.get("tables", {}).items()
     content["tables"] = {name: read(Noted, noted, PROGRESS) for name, noted in tables}
-    content["operators"] = {key: read(Work, work, PROGRESS) for key, work in works.items()}
+    content["operators"] = {key: read(OperatorStats, work, PROGRESS) for key, work in works.items()}
     return read(Progress, content, PROGRESS)

@@ -79,7 +79,7 @@ class Event:
     """A command to run once this is certain."""
 
 
-def ask(store: Store, request: Request) -> None:
+def append_request(store: Store, request: Request) -> None:
     """Append a request; asking again with the same id changes nothing."""
     row = pa.table(
         {"id": [request.id], "at": [request.at], "content": [dumps(asdict(request))]},
@@ -90,7 +90,7 @@ def ask(store: Store, request: Request) -> None:
     store.sync()
 
 
-def asked(store: Store) -> list[Request]:
+def read_requests(store: Store) -> list[Request]:
     """All requests, the oldest first, whatever anybody has written there."""
     if not store.exists(REQUESTS):
         return []
@@ -119,7 +119,7 @@ def _wrong(error: ValidationError) -> str:
 _READER = TypeAdapter(Request)
 
 
-def tell(store: Store, events: list[Event], batch: int) -> None:
+def append_events(store: Store, events: list[Event], batch: int) -> None:
     """Append what happened before a batch, once."""
     if not events:
         return
@@ -129,7 +129,7 @@ def tell(store: Store, events: list[Event], batch: int) -> None:
     store.commit(MIGRATIONS, [store.put(MIGRATIONS, rows)], batch)
 
 
-def told(store: Store) -> list[Event]:
+def read_events(store: Store) -> list[Event]:
     """All that happened, in its order."""
     if not store.exists(MIGRATIONS):
         return []

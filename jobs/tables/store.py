@@ -16,7 +16,7 @@ WRITER = "midstream"
 
 
 @dataclass(frozen=True)
-class File:
+class DataFile:
     """A data file, written but not yet part of its table."""
 
     path: str
@@ -42,7 +42,7 @@ class Store(Protocol):
         """Whether there is such a table."""
 
     def location(self, table: str) -> Path | None:
-        """The directory where an executor may write files of a table; none if there is no disk."""
+        """The directory where a backend may write files of a table; none if there is no disk."""
 
     def schema(self, table: str) -> pa.Schema:
         """The columns of a table."""
@@ -68,23 +68,23 @@ class Store(Protocol):
     def sync(self) -> None:
         """Bring all commits made so far to the disk."""
 
-    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> DataFile:
         """Write rows to a file of their own, invisible until it is committed."""
 
     def commit(
         self,
         table: str,
-        files: Sequence[File],
+        files: Sequence[DataFile],
         batch: int,
         writer: str = "",
-        gone: Sequence[File] = (),
+        gone: Sequence[DataFile] = (),
     ) -> int:
         """Make the files part of the table and drop others, all at once; the version it has then.
 
         Nothing happens if it has that batch; who else writes to it counts its own parts.
         """
 
-    def discard(self, table: str, files: Sequence[File]) -> None:
+    def discard(self, table: str, files: Sequence[DataFile]) -> None:
         """Remove files that are no part of a table, and never will be."""
 
     def load(self, table: str) -> pa.Table:
@@ -93,10 +93,10 @@ class Store(Protocol):
     def newest(self, table: str) -> pa.Table:
         """The rows of the file whose name sorts last."""
 
-    def files(self, table: str) -> list[File]:
+    def files(self, table: str) -> list[DataFile]:
         """The files that make up a table."""
 
-    def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
+    def merge(self, table: str, files: Sequence[DataFile], name: str = "") -> None:
         """Put the rows of files into one; who reads the files before can go on."""
 
     def drop(self, table: str) -> None:
@@ -106,6 +106,6 @@ class Store(Protocol):
         """The names of all tables."""
 
 
-def latest_until(files: Sequence[File]) -> int | None:
+def latest_until(files: Sequence[DataFile]) -> int | None:
     """The bound of the rows of several files."""
     return max((file.until for file in files if file.until is not None), default=None)

@@ -25,7 +25,15 @@ from jobs.engine.migration.definition import Migration
 from jobs.errors import InputError
 from jobs.spark import QUICK_JVM
 from jobs.tables.progress import last, latest
-from jobs.tables.requests import ABORT, FINAL, MIGRATE, Request, ask, asked, told
+from jobs.tables.requests import (
+    ABORT,
+    FINAL,
+    MIGRATE,
+    Request,
+    append_request,
+    read_events,
+    read_requests,
+)
 from jobs.verify import CANNOT_TELL, judge
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS
@@ -164,19 +172,19 @@ def _wish(job: Path, chosen: random.Random) -> None:
     """Ask for a migration, unless there is one: then, now and then, for its end."""
     spec = specs.load(job)
     store = streaming.job_store(spec)
-    ended = {event.id for event in told(store) if event.phase in FINAL}
-    known = [request for request in asked(store) if request.kind == MIGRATE]
-    number = len(asked(store))
+    ended = {event.id for event in read_events(store) if event.phase in FINAL}
+    known = [request for request in read_requests(store) if request.kind == MIGRATE]
+    number = len(read_requests(store))
     open_ = [request for request in known if request.id not in ended]
     if open_:
         if chosen.random() < 0.15:
-            ask(store, Request(f"r{number}", number, ABORT, open_[0].id))
+            append_request(store, Request(f"r{number}", number, ABORT, open_[0].id))
         return
     query, strategy = chosen.choice(list(SHAPES)), list(MIGRATIONS)[len(known) % len(MIGRATIONS)]
     plan = build(spec.query(query), parse(chosen.choice(SHAPES[query])))
     proof = chosen.choice([0, 0, 1])
     wish = Request(f"m{number}", number, MIGRATE, "", query, to_json(plan.root))
-    ask(store, replace(wish, strategy=strategy, proof=proof))
+    append_request(store, replace(wish, strategy=strategy, proof=proof))
 
 
 def _life(job: Path, chosen: random.Random, outcome: Outcome, points: Sequence[str]) -> bool:
@@ -243,8 +251,8 @@ def _finish(job: Path, outcome: Outcome) -> None:
         outcome.duplicate += verdict.duplicate or 0
         outcome.wrong += verdict.wrong or 0
     outcome.orphans += len(_orphans(specs.load(job)))
-    strategies = {r.id: r.strategy for r in asked(store) if r.kind == MIGRATE}
-    phases = {event.id: event.phase for event in told(store) if event.id in strategies}
+    strategies = {r.id: r.strategy for r in read_requests(store) if r.kind == MIGRATE}
+    phases = {event.id: event.phase for event in read_events(store) if event.id in strategies}
     outcome.migrations.update(f"{phase} {strategies[id_]}" for id_, phase in phases.items())
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import typer
 
 from jobs import show
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
 from jobs.tables.columns import REASON, ROW
@@ -88,7 +88,7 @@ def _engine(storage: Path, *, durable: bool) -> Engine:
     ingests = {name: Ingest(stream, ahead=10**15) for name, stream in STREAMS.items()}
     job = Job("durability", ingests, {"q": build(query, as_written(query))})
     store = JobStore(storage, durable=durable)
-    return Engine(job, store, DuckExecutor(writers=2), lambda: time_ns() // 1000, writers=2)
+    return Engine(job, store, DuckBackend(writers=2), lambda: time_ns() // 1000, writers=2)
 
 
 def _rows(batch: int, count: int, seed: int) -> pa.Table:

@@ -121,13 +121,13 @@ def _runs(engine: str, load: Load, count: int) -> Iterator[Run]:
 
 
 def _run(engine: str, offer: Offer, load: Load, data: Path) -> Run:
-    executor, read = open_engine(engine)
+    backend, read = open_engine(engine)
     chain = load.chain
     streams = {name: Ingest(chain.stream(name)) for name in chain.streams}
     with TemporaryDirectory(dir=data.parent) as storage:
         store = DeltaStore(Path(storage))
         job = Job("orders", streams, {"q": offer.plan})
-        runs = Engine(job, store, executor, lambda: time_ns() // 1000, writers=2)
+        runs = Engine(job, store, backend, lambda: time_ns() // 1000, writers=2)
         took, began, cpu = [], 0.0, 0.0
         for batch in range(load.batches):
             if batch == chain.filling:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import typer
 
 from jobs import show, specs
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.inline_compaction import tidy
 from jobs.engine.microbatch import Engine, Job
@@ -70,7 +70,7 @@ def _done(job: Path, batches: int) -> None:
     plans = {name: spec.plan(name) for name in spec.queries}
     store = JobStore(Path(spec.storage))
     clock = count(small.START, 200_000)
-    engine = Engine(Job(spec.job, streams, plans), store, DuckExecutor(), clock.__next__)
+    engine = Engine(Job(spec.job, streams, plans), store, DuckBackend(), clock.__next__)
     for batch in range(batches):
         inputs = {name: _raw(at, batch) for at, name in enumerate(small.STREAMS)}
         engine.run(batch, inputs)

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.linear_model import LinearRegression
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.statements import parse
 from jobs.tables.delta_store import DeltaStore
 
@@ -104,20 +104,20 @@ def fit(names: tuple[str, ...], work: Sequence[tuple[float, ...]], seconds: Sequ
 def _join(state: int, new: int, matches: float, repeats: int) -> tuple[int, float]:
     """The matches of one join, and the seconds that it takes."""
     keys = max(1, round(max(state, 1) / matches))
-    executor = DuckExecutor()
-    executor.put("given_state", _tuples(state, keys, seed=1))
-    executor.run("state", parse("SELECT * FROM given_state"))
-    executor.put("given_new", _tuples(new, keys, seed=2))
-    executor.run("new", parse("SELECT * FROM given_new"))
+    backend = DuckBackend()
+    backend.put("given_state", _tuples(state, keys, seed=1))
+    backend.run("state", parse("SELECT * FROM given_state"))
+    backend.put("given_new", _tuples(new, keys, seed=2))
+    backend.run("new", parse("SELECT * FROM given_new"))
     statement = parse(
         "SELECT n.k, n.ts, n.v, s.ts AS ts2, s.v AS v2 FROM new AS n JOIN state AS s ON n.k = s.k "
         "AND unix_micros(n.ts) <= unix_micros(s.ts) + 60000000 "
         "AND unix_micros(s.ts) <= unix_micros(n.ts) + 60000000"
     )
-    executor.run("result", statement)
-    took = [_timed(lambda: executor.run("result", statement)) for _ in range(repeats)]
-    rows = executor.count("result")
-    executor.close()
+    backend.run("result", statement)
+    took = [_timed(lambda: backend.run("result", statement)) for _ in range(repeats)]
+    rows = backend.count("result")
+    backend.close()
     return rows, median(took)
 
 

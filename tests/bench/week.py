@@ -19,7 +19,7 @@ import pyarrow as pa
 import typer
 
 from jobs import show
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.inline_compaction import tidy
 from jobs.engine.microbatch import Engine, Job
@@ -126,7 +126,7 @@ class _Week:
         ingests = {name: Ingest(stream, ahead=10**15) for name, stream in STREAMS.items()}
         job = Job("week", ingests, {"q": build(query, as_written(query))})
         store = JobStore(self.root, durable=False)
-        return Engine(job, store, DuckExecutor(writers=2), lambda: self.now, writers=2)
+        return Engine(job, store, DuckBackend(writers=2), lambda: self.now, writers=2)
 
     def _rows(self, batch: int, seed: int) -> pa.Table:
         r = np.random.default_rng((batch, seed))
@@ -150,7 +150,7 @@ class _Week:
             )
         ]
         rows = sum(map(sum, partitions))
-        needed = sum(engine.executor.count(relation_of(key)) for key in engine.states.files)
+        needed = sum(engine.backend.count(relation_of(key)) for key in engine.states.files)
         found = [
             path for kind in ("state", "control") for path in (self.root / kind).glob("**/*")
             if path.is_file()

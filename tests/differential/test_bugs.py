@@ -9,7 +9,7 @@ import pytest
 from sqlglot import exp
 
 from jobs.backends.duckdb import backend
-from jobs.backends.parquet_input import Filed
+from jobs.backends.parquet_input import ParquetInput
 from jobs.engine import ingest, microbatch
 from jobs.sources import csv_records, json_lines, partitions, values
 from jobs.sources.common import Feed
@@ -91,8 +91,8 @@ def escapes_stay(patch: pytest.MonkeyPatch) -> None:
 
 def shares_overlap(patch: pytest.MonkeyPatch) -> None:
     """Two tasks read the same rows."""
-    parts = Filed._parts
-    patch.setattr(Filed, "_parts", lambda self, _: parts(self, None))
+    parts = ParquetInput._parts
+    patch.setattr(ParquetInput, "_parts", lambda self, _: parts(self, None))
 
 
 def columns_go_by_place(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs import cli, specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.calibration import calibrate
 from jobs.engine.microbatch import Engine
 from jobs.proposals import Subject
@@ -43,7 +43,7 @@ def stage(
     spec = specs.load(path)
     ticks = iter(range(small.START, small.START + 10**12, 1_000_000))
     engine = Engine(
-        streaming.engine_job(spec), streaming.job_store(spec), DuckExecutor(), lambda: next(ticks)
+        streaming.engine_job(spec), streaming.job_store(spec), DuckBackend(), lambda: next(ticks)
     )
     stage = Stage(path, engine, capsys)
     stage.batches(13)

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from jobs import specs, streaming
 from jobs.backends.duckdb.backend import connect
 from jobs.sources import files
-from jobs.sources.checkpoint import Part
+from jobs.sources.checkpoint import OffsetRange
 from jobs.sources.common import SourceError
 from jobs.tables.columns import BATCH, REASON, ROW
 from jobs.tables.progress import history
@@ -187,7 +187,9 @@ def test_statistics_read_the_same_batch_by_batch(spark: SparkSession, path: Path
     for inlet in streaming.streams(spec):
         name = inlet.stream.name
         ends = [None, *((p.taken or {})[name] for p in done)]
-        parts = [Part(p.batch, *between) for p, between in zip(done, pairwise(ends), strict=True)]
+        parts = [
+            OffsetRange(p.batch, *between) for p, between in zip(done, pairwise(ends), strict=True)
+        ]
         flows = {p.batch: p.streams[name] for p in done}
         taken = Counter({b: flow.rows + flow.late + flow.rejected for b, flow in flows.items()})
         rows = inlet.source.again(spark, inlet.taken, parts).toArrow()

@@ -13,7 +13,7 @@ from jobs.backends.duckdb.backend import DuckExecutor
 from jobs.deciding.decisions import Decision
 from jobs.engine.microbatch import Engine
 from jobs.proposals import Running
-from jobs.tables.requests import asked
+from jobs.tables.requests import read_requests
 from jobs.tracking.account import account
 from optimizer.estimate import Estimator
 from optimizer.migration.matching import States
@@ -67,7 +67,7 @@ def test_a_crossing_that_lies_ahead_is_waited_for(make: Callable[..., Stage]):
     assert found["reasons"][1] == (
         f"(b a c) is better for the next {until}, while states fill, then ((a b) c): before batch 4"
     )
-    (request,) = asked(stage.watched.store)
+    (request,) = read_requests(stage.watched.store)
     assert request.at_batch == 4
     stage.batches(3)
     assert (stage.engine.progress.batch, stage.plan) == (3, "(b a c)")
@@ -91,7 +91,7 @@ def test_by_the_cost_nobody_waits(make: Callable[..., Stage]):
     (found,) = stage.json(*THREE)
     assert found["outcome"] == "migrate"
     assert "at_batch" not in found["figures"]
-    assert asked(stage.watched.store)[0].at_batch is None
+    assert read_requests(stage.watched.store)[0].at_batch is None
 
 
 @pytest.mark.parametrize(("share", "seconds"), [(0.1, 12), (0.5, 60), (0.95, inf), (2.0, inf)])

@@ -15,7 +15,7 @@ import typer
 import yaml
 
 from jobs import cli, show, specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.microbatch import Engine
 from jobs.migrations import Record, Watched, new_id, remaining, share
 from jobs.proposals import Running
@@ -23,8 +23,8 @@ from jobs.tables.columns import REASON, ROW
 from jobs.tables.lease import lease
 from jobs.tables.memory_store import MemoryStore
 from jobs.tables.names import DECISIONS
-from jobs.tables.progress import Decision, Progress, latest, record
-from jobs.tables.requests import Request, ask, asked
+from jobs.tables.progress import BatchDecision, Progress, latest, record
+from jobs.tables.requests import Request, append_request, read_requests
 from optimizer.migration import MIGRATIONS
 from optimizer.migration.matching import Context, States, name
 from optimizer.plan import build, parse
@@ -88,7 +88,7 @@ def stage(
     spec = specs.load(path)
     ticks = iter(range(small.START, small.START + 10**12, 1_000_000))
     engine = Engine(
-        streaming.engine_job(spec), streaming.job_store(spec), DuckExecutor(), lambda: next(ticks)
+        streaming.engine_job(spec), streaming.job_store(spec), DuckBackend(), lambda: next(ticks)
     )
     stage = Stage(path, engine, capsys)
     windows.price(tmp_path / "storage")
@@ -114,7 +114,7 @@ def test_a_dry_run_says_what_would_happen_and_asks_for_nothing(stage: Stage):
     assert "! the job does not run: its next run will do it" in said
     assert "✓ no other migration is under way" in said
     assert said.endswith("This was a dry run, nothing has been asked for: --yes does it.\n")
-    assert asked(stage.watched.store) == []
+    assert read_requests(stage.watched.store) == []
 
 
 def test_a_track_that_begins_with_younger_rows_stops_the_job_for_them(stage: Stage):
@@ -160,7 +160,7 @@ def test_a_dry_run_for_programs(stage: Stage):
 
 def test_yes_with_dry_run_is_a_dry_run(stage: Stage):
     stage.says(0, *THREE, "--yes", "--dry-run")
-    assert asked(stage.watched.store) == []
+    assert read_requests(stage.watched.store) == []
 
 
 def test_a_person_is_asked(stage: Stage, monkeypatch: pytest.MonkeyPatch):
@@ -169,7 +169,7 @@ def test_a_person_is_asked(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     assert "nothing has been asked for" in stage.says(0, *THREE)
     monkeypatch.setattr(typer, "confirm", lambda _: True)
     assert "To follow it: midstream migration status" in stage.says(0, *THREE)
-    assert len(asked(stage.watched.store)) == 1
+    assert len(read_requests(stage.watched.store)) == 1
 
 
 def test_what_changes_as_a_picture(stage: Stage, tmp_path: Path):
@@ -233,7 +233,7 @@ def test_a_workload_of_ones_own(stage: Stage, tmp_path: Path):
 )
 def test_refused(stage: Stage, arguments: list[str], code: int, says: str):
     assert says in stage.says(code, "migrate", "JOB", *arguments)
-    assert asked(stage.watched.store) == []
+    assert read_requests(stage.watched.store) == []
 
 
 def test_before_the_first_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -253,7 +253,7 @@ def test_another_one_under_way(stage: Stage):
     )
     refused = stage.json("migrate", "JOB", "((b c) a)", "--query", "three", "--yes", code=3)
     assert refused["error"].startswith(f"migration {first} of three is under way")
-    assert len(asked(stage.watched.store)) == 1
+    assert len(read_requests(stage.watched.store)) == 1
 
 
 def test_one_that_has_not_begun_is_replaced(stage: Stage):
@@ -268,9 +268,9 @@ def test_one_that_has_not_begun_is_replaced(stage: Stage):
 def test_a_stale_request(stage: Stage):
     """Made against a plan that another migration has replaced meanwhile."""
     stage.json(*THREE, "--yes")
-    (request,) = asked(stage.watched.store)
+    (request,) = read_requests(stage.watched.store)
     stage.batches()
-    ask(stage.watched.store, replace(request, id="late", at=request.at + 1))
+    append_request(stage.watched.store, replace(request, id="late", at=request.at + 1))
     stage.batches()
     found = stage.json("migration", "status", "JOB", "late")
     assert found["phase"] == "refused"
@@ -290,7 +290,7 @@ def test_what_is_asked_for(stage: Stage):
     options = ["--proof", "2", "--hold", "--at-batch", "9", "--limit", "10m", "--before", "true",
                "--after", "echo", "--reason", "drift"]  # fmt: skip
     id_ = stage.json(*THREE, *options, "--yes")["id"]
-    (request,) = asked(stage.watched.store)
+    (request,) = read_requests(stage.watched.store)
     assert request.id == id_
     assert id_.endswith("-three")
     assert request.strategy in MIGRATIONS
@@ -309,14 +309,14 @@ def test_asked_twice_under_one_id(stage: Stage, monkeypatch: pytest.MonkeyPatch)
     found = stage.json(*again)
     assert (found["again"], found["status"]["phase"]) == (True, "done")
     assert (stage.plan, found["status"]["by"]) == ("((a b) c)", "eva in Airflow")
-    assert len(asked(stage.watched.store)) == 1
+    assert len(read_requests(stage.watched.store)) == 1
 
     back = ("migration", "revert", "JOB", "--id", "261118-180000-000-three", "--yes")
     stage.json(*back)
     stage.batches(3)
     assert stage.plan == "(a b c)"
     assert "was asked for before: done" in stage.says(0, *back)
-    assert len(asked(stage.watched.store)) == 2
+    assert len(read_requests(stage.watched.store)) == 2
 
 
 @pytest.mark.parametrize("strategy", MIGRATIONS)
@@ -476,7 +476,7 @@ def test_a_look_while_the_job_decides(monkeypatch: pytest.MonkeyPatch):
     """Between two questions to a table another row may come."""
     store = MemoryStore()
     for batch in range(2):
-        record(store, DECISIONS, Decision(batch, clock=batch))
+        record(store, DECISIONS, BatchDecision(batch, clock=batch))
     monkeypatch.setattr(store, "last_batch", lambda _: 0)
     decision = latest(store)
     assert decision is not None

@@ -10,13 +10,13 @@ import typer
 import yaml
 
 from jobs import cli, show, specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.deciding.decisions import Decision, DecisionLog
 from jobs.deciding.library import PlanLibrary
 from jobs.deciding.reoptimization import Asked, Desk, carry_out, decide
 from jobs.engine.microbatch import Engine
 from jobs.tables.lease import lease
-from jobs.tables.requests import asked
+from jobs.tables.requests import read_requests
 from jobs.tracking.account import account
 from optimizer.migration.matching import States
 from stats.store import StatsStore
@@ -42,7 +42,7 @@ def staged(
     spec = specs.load(path)
     ticks = iter(range(small.START, small.START + 10**12, 1_000_000))
     engine = Engine(
-        streaming.engine_job(spec), streaming.job_store(spec), DuckExecutor(), lambda: next(ticks)
+        streaming.engine_job(spec), streaming.job_store(spec), DuckBackend(), lambda: next(ticks)
     )
     stack.callback(engine.close)
     stage = Stage(path, engine, capsys)
@@ -108,7 +108,7 @@ def test_a_better_plan(stage: Stage):
     assert (found["running"], found["chosen"]) == ("((a b) c)", "(a (b c))")
     assert found["reasons"][0].startswith("drift ")
     assert " for 3 windows, over 0.20" in found["reasons"][0]
-    (request,) = asked(stage.watched.store)
+    (request,) = read_requests(stage.watched.store)
     assert (request.id, request.by) == (found["request"], found["by"])
     assert request.reason == f"{found['id']}: {found['reasons'][0]}"
     stage.batches(2)
@@ -152,7 +152,7 @@ def test_the_right_plan_stays(stage: Stage):
     see(stage, EARLY)
     (found,) = stage.json(*THREE)
     assert (found["outcome"], found["chosen"]) == ("hold", "((a b) c)")
-    assert asked(stage.watched.store) == []
+    assert read_requests(stage.watched.store) == []
     assert found["reasons"] == ["no plan better than ((a b) c)"]
 
 
@@ -161,7 +161,7 @@ def test_a_burst_changes_nothing(stage: Stage):
     see(stage, LATE, at=range(-2, -1))
     see(stage, EARLY, at=range(-1, 0))
     assert stage.json(*THREE)[0]["outcome"] == "hold"
-    assert asked(stage.watched.store) == []
+    assert read_requests(stage.watched.store) == []
 
 
 def test_all_queries_of_a_job(make: Callable[..., Stage]):
@@ -190,7 +190,7 @@ def test_the_same_decision_migrates_once(stage: Stage):
     see(stage, LATE)
     first, again = stage.json(*THREE)[0], stage.json(*THREE)[0]
     assert first == again
-    assert len(asked(stage.watched.store)) == 1
+    assert len(read_requests(stage.watched.store)) == 1
     assert len(stage.json("reoptimize", "JOB", "--history")) == 1
 
 
@@ -208,7 +208,7 @@ def test_killed_before_it_was_written_down(stage: Stage, monkeypatch: pytest.Mon
         with pytest.raises(KeyboardInterrupt):
             carry_out(desk, made)
     carry_out(desk, decided(stage))
-    assert len(asked(stage.watched.store)) == 1
+    assert len(read_requests(stage.watched.store)) == 1
 
 
 def test_new_windows_while_the_request_waits(stage: Stage):
@@ -218,7 +218,7 @@ def test_new_windows_while_the_request_waits(stage: Stage):
     (found,) = stage.json(*THREE, code=3)
     assert found["outcome"] == "blocked"
     assert found["reasons"][-1].endswith("has been asked for already")
-    assert len(asked(stage.watched.store)) == 1
+    assert len(read_requests(stage.watched.store)) == 1
 
 
 # --- windows -------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_a_job_that_does_not_run(
         see(stage, LATE)
     (found,) = stage.json(*THREE, code=3)
     assert found["reasons"][-1] == "the job does not run"
-    assert asked(stage.watched.store) == []
+    assert read_requests(stage.watched.store) == []
 
 
 def test_a_migration_under_way(stage: Stage):
@@ -296,7 +296,7 @@ def test_a_migration_under_way(stage: Stage):
     see(stage, LATE)
     (found,) = stage.json(*THREE, code=3)
     assert "is under way" in found["reasons"][-1]
-    assert len(asked(stage.watched.store)) == 1
+    assert len(read_requests(stage.watched.store)) == 1
 
 
 def test_cooldown(stage: Stage):
@@ -519,7 +519,7 @@ def test_force_takes_a_reason(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     assert "Asked for" in stage.says(0, *THREE, "--force")
     (found,) = stage.json(*THREE, "--force", "--reason", "again")
     assert (found["outcome"], found["trigger"], found["why"]) == ("migrate", "by hand", "sales day")
-    assert len(asked(stage.watched.store)) == 1
+    assert len(read_requests(stage.watched.store)) == 1
 
 
 def test_force_does_not_take_an_unqualified_plan(make: Callable[..., Stage]):
@@ -606,7 +606,7 @@ def gated(make: Callable[..., Stage]) -> Stage:
 def test_a_decision_waits_for_a_person(gated: Stage):
     (found,) = gated.json(*THREE)
     assert (found["outcome"], found["approval"], found["request"]) == ("migrate", "waits", "")
-    assert asked(gated.watched.store) == []
+    assert read_requests(gated.watched.store) == []
     assert f"--approve {found['id']}" in gated.says(0, *THREE)
     see(gated, LATE, at=range(-3, 1))
     assert gated.json(*THREE)[0]["id"] == found["id"]  # nothing new for whoever decides
@@ -614,7 +614,7 @@ def test_a_decision_waits_for_a_person(gated: Stage):
     assert "say why" in gated.says(2, "reoptimize", "JOB", "--approve", found["id"])
     (agreed,) = gated.json("reoptimize", "JOB", "--approve", found["id"], "--reason", "go")
     assert (agreed["approval"], agreed["answered_why"]) == ("approved", "go")
-    (request,) = asked(gated.watched.store)
+    (request,) = read_requests(gated.watched.store)
     assert request.id == agreed["request"]
     (kept,) = gated.json("reoptimize", "JOB", "--history")
     assert kept == agreed
@@ -629,7 +629,7 @@ def test_rejected(gated: Stage):
     id_ = gated.json(*THREE)[0]["id"]
     (said,) = gated.json("reoptimize", "JOB", "--reject", id_, "--reason", "not today")
     assert (said["approval"], said["request"]) == ("rejected", "")
-    assert asked(gated.watched.store) == []
+    assert read_requests(gated.watched.store) == []
     see(gated, LATE, at=range(-3, 1))
     (found,) = gated.json(*THREE, code=3)
     assert "ago: not today" in found["reasons"][-1]

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from jobs import specs, streaming
 from jobs.errors import InputError, RefusedError
-from jobs.sources.checkpoint import Part
+from jobs.sources.checkpoint import OffsetRange
 from jobs.sources.columns import matched
 from jobs.sources.common import SourceError
 from jobs.tables.columns import REASON
@@ -49,7 +49,9 @@ def read_by_batch(path: Path) -> None:
     for inlet in streaming.streams(spec):
         name = inlet.stream.name
         ends = [None, *((p.taken or {})[name] for p in done)]
-        parts = [Part(p.batch, *between) for p, between in zip(done, pairwise(ends), strict=True)]
+        parts = [
+            OffsetRange(p.batch, *between) for p, between in zip(done, pairwise(ends), strict=True)
+        ]
         rows = inlet.source.again(spark, inlet.taken, parts).toArrow()
         flows = {p.batch: p.streams[name] for p in done}
         taken = Counter(

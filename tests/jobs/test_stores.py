@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from jobs import cli, specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.microbatch import Engine
 from jobs.tables.origin import LAYOUT
 from stats.store import KEYS, TABLES, StatsStore
@@ -93,7 +93,7 @@ def test_a_job_goes_on_with_a_kept_storage(job: Path):
     spec = specs.load(job)
     store = streaming.job_store(spec)
     ticks = iter(range(small.START + 100_000_000, small.START * 2, 1_000_000))
-    engine = Engine(streaming.engine_job(spec), store, DuckExecutor(), lambda: next(ticks))
+    engine = Engine(streaming.engine_job(spec), store, DuckBackend(), lambda: next(ticks))
     for number in range(DONE, DONE + FOLLOW):
         engine.run(number, taken(job.parent, number))
     engine.close()

@@ -14,12 +14,12 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs import cli, specs, streaming
-from jobs.engine.resource_monitor import Surroundings
+from jobs.engine.resource_monitor import ResourceMonitor
 from jobs.errors import MidstreamError, RefusedError
-from jobs.sources.checkpoint import Taken
+from jobs.sources.checkpoint import CheckpointOffsets
 from jobs.sources.files import FilesSource
 from jobs.tables.job_store import JobStore
-from jobs.tables.progress import Around, Progress, history
+from jobs.tables.progress import BatchResources, Progress, history
 from jobs.verify import judge
 from stats.costs import SHIPPED
 from tests.bench import crash
@@ -111,7 +111,7 @@ def test_rows_that_only_spark_can_read_reach_its_tasks(
 
 def test_every_engine_of_a_job_file_is_there_and_has_a_price():
     allowed = get_args(specs.Job.model_fields["engine"].annotation)
-    assert streaming.EXECUTORS.keys() == SHIPPED.keys() == set(allowed)
+    assert streaming.BACKENDS.keys() == SHIPPED.keys() == set(allowed)
 
 
 def test_results_go_where_the_job_says(spark: SparkSession, tmp_path: Path):
@@ -198,9 +198,9 @@ def _dies_amid_batch_1(
     monkeypatch: pytest.MonkeyPatch, seen: list[bool], commit: Path, patience: float
 ) -> None:
     """The process fails before it notes that batch 1 is done; has Spark noted that by then?"""
-    look = Surroundings.__call__
+    look = ResourceMonitor.__call__
 
-    def fail(self: Surroundings, batch: int) -> Around:
+    def fail(self: ResourceMonitor, batch: int) -> BatchResources:
         end = monotonic() + patience
         while batch == 1 and not commit.exists() and monotonic() < end:
             sleep(0.05)
@@ -209,7 +209,7 @@ def _dies_amid_batch_1(
             raise OSError("amid batch 1")
         return look(self, batch)
 
-    monkeypatch.setattr(Surroundings, "__call__", fail)
+    monkeypatch.setattr(ResourceMonitor, "__call__", fail)
 
 
 def test_spark_asks_again_for_what_it_noted_too_early(
@@ -254,21 +254,21 @@ def test_a_batch_is_read_while_the_one_before_is_carried_out(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     small.write(tmp_path, range(3))
-    job, read, look = small.job(tmp_path), list[int](), Surroundings.__call__
+    job, read, look = small.job(tmp_path), list[int](), ResourceMonitor.__call__
     rows = FilesSource.rows
 
-    def noted(self: FilesSource, taken: Taken, batch: int) -> pa.Table:
+    def noted(self: FilesSource, taken: CheckpointOffsets, batch: int) -> pa.Table:
         read.append(batch)
         return rows(self, taken, batch)
 
-    def patient(self: Surroundings, batch: int) -> Around:
+    def patient(self: ResourceMonitor, batch: int) -> BatchResources:
         end = monotonic() + 60
         while batch == 1 and 2 not in read and monotonic() < end:
             sleep(0.05)
         return look(self, batch)
 
     monkeypatch.setattr(FilesSource, "rows", noted)
-    monkeypatch.setattr(Surroundings, "__call__", patient)
+    monkeypatch.setattr(ResourceMonitor, "__call__", patient)
     batches = run(job)
     assert [progress.batch for progress in batches] == [0, 1, 2]
     assert batches[1].finished - batches[0].finished < 60_000_000

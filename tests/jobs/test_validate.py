@@ -15,7 +15,7 @@ import yaml
 from jobs import specs
 from jobs.commands.stats.validate import expected
 from jobs.tables.names import DECISIONS
-from jobs.tables.progress import Decision
+from jobs.tables.progress import BatchDecision
 from stats.store import EDGES, StatsStore
 from tests.jobs import small
 from tests.jobs.test_migrate import Stage
@@ -127,6 +127,6 @@ def test_a_job_that_stood_still_is_not_behind(stage: Stage):
     assert behind(stage, now) == 60
 
 
-def decisions(stage: Stage) -> list[Decision]:
+def decisions(stage: Stage) -> list[BatchDecision]:
     rows = stage.watched.store.load(DECISIONS).column("content").to_pylist()
-    return [Decision.from_text(content) for content in rows]
+    return [BatchDecision.from_text(content) for content in rows]

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from jobs.backends.duckdb.backend import connect
-from jobs.streaming import EXECUTORS
+from jobs.streaming import BACKENDS
 from jobs.tables.delta_store import DeltaStore
 
 ZONES = ["America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]
@@ -112,7 +112,7 @@ def test_a_job(tmp_path: Path):
     stream = {"source": "files", "path": "data", "format": "parquet", "schema": schema,
               "event_time": "ts", "options": {"maxFilesPerTrigger": 1}}  # fmt: skip
     files = []
-    for engine in EXECUTORS:
+    for engine in BACKENDS:
         job = {
             "job": "zones",
             "engine": engine,
@@ -124,7 +124,7 @@ def test_a_job(tmp_path: Path):
         files[-1].write_text(yaml.safe_dump(job))
     said = _python(ZONES[-1], "-c", RUN, *map(str, files))
     assert [line for line in said.splitlines() if line.startswith("[")] == ["[]"] * len(files)
-    for engine in EXECUTORS:
+    for engine in BACKENDS:
         store = DeltaStore(tmp_path / engine)
         assert _found(store, "each") == expected() + last(), engine
         assert _found(store, "days") == windows(), engine

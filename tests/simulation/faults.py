@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from jobs.tables.memory_store import MemoryStore, _MemoryTable
 from jobs.tables.names import PROGRESS, STATE
-from jobs.tables.store import File
+from jobs.tables.store import DataFile
 
 
 class Crash(BaseException):
@@ -86,17 +86,17 @@ class FaultyStore(MemoryStore):
             self._remember(table)
         super().create(table, schema)
 
-    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> File:
+    def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> DataFile:
         self.event(f"before writing to {table}")
         return super().put(table, rows, until, name)
 
     def commit(
         self,
         table: str,
-        files: Sequence[File],
+        files: Sequence[DataFile],
         batch: int,
         writer: str = "",
-        gone: Sequence[File] = (),
+        gone: Sequence[DataFile] = (),
     ) -> int:
         self.event(f"written to {table}, before the commit")
         self._remember(table)
@@ -113,7 +113,7 @@ class FaultyStore(MemoryStore):
         super().sync()
         self._unsynced.clear()
 
-    def merge(self, table: str, files: Sequence[File], name: str = "") -> None:
+    def merge(self, table: str, files: Sequence[DataFile], name: str = "") -> None:
         self.event(f"before merging files of {table}")
         self._remember(table)
         super().merge(table, files, name)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.inline_compaction import Limits, tidy
 from jobs.engine.microbatch import Engine, Job
 from jobs.errors import MidstreamError
@@ -15,7 +15,7 @@ from jobs.tables.memory_store import _MemoryTable
 from jobs.tables.names import result_table
 from jobs.tables.partitions import Widths
 from jobs.tables.progress import last
-from jobs.tables.requests import ask
+from jobs.tables.requests import append_request
 from jobs.tables.store import WRITER
 from tests.simulation import oracle, wishes
 from tests.simulation.case import Batch, Case, relation
@@ -80,7 +80,7 @@ class Simulation:
         self.now += batch.pause
         self.events.append(self.crashes.trace)
         for wish in batch.wishes:
-            ask(self.store, wish)
+            append_request(self.store, wish)
         self.store.sync()
         streams = self._job.streams
         self._inputs = {
@@ -125,12 +125,12 @@ class Simulation:
 
     def _running(self) -> Engine:
         if self.engine is None:
-            executor = _Executor.empty()
+            backend = _Executor.empty()
             try:
                 self.engine = Engine(
                     self._with_other_widths(),
                     self.store,
-                    executor,
+                    backend,
                     self._clock,
                     step=self.crashes,
                     timer=self._timer,
@@ -139,7 +139,7 @@ class Simulation:
                 )
                 self.engine.windows = self._layouts.choice(WINDOWS)
             except BaseException:
-                executor.close()
+                backend.close()
                 raise
         return self.engine
 
@@ -222,7 +222,7 @@ class Simulation:
             wishes.hook(command, about)
 
 
-class _Executor(DuckExecutor):
+class _Executor(DuckBackend):
     """One thread: enough for small inputs, quicker to start, and the same every time.
 
     Making a database takes longer than a batch, so what a process leaves is wiped and used again.

@@ -6,7 +6,16 @@ from json import dumps, loads
 from typing import Any
 
 from jobs.tables.progress import latest
-from jobs.tables.requests import FINAL, MIGRATE, POSTPONE, RELEASE, Event, Request, asked, told
+from jobs.tables.requests import (
+    FINAL,
+    MIGRATE,
+    POSTPONE,
+    RELEASE,
+    Event,
+    Request,
+    read_events,
+    read_requests,
+)
 from jobs.tables.store import Store
 from optimizer.plan import to_json
 from tests.simulation.case import Case
@@ -20,8 +29,8 @@ def broken(case: Case, store: Store) -> Iterator[str]:
     """Each promise that was not kept."""
     decision = latest(store)
     assert decision is not None
-    requests = {request.id: request for request in asked(store)}
-    events = told(store)
+    requests = {request.id: request for request in read_requests(store)}
+    events = read_events(store)
     ends = Counter(event.id for event in events if event.phase in FINAL)
     running = decision.migration["request"]["id"] if decision.migration else ""
     last = {event.id: event.phase for event in events if event.phase != "hook"}

@@ -13,7 +13,7 @@ from jobs.engine.states import relation_of
 from jobs.tables.columns import BATCH, REASON, ROW, UNTIL, WATERMARK
 from jobs.tables.names import DECISIONS, MIGRATIONS, PROGRESS, REQUESTS, result_table, state_table
 from jobs.tables.partitions import Widths
-from jobs.tables.progress import Decision, history, latest
+from jobs.tables.progress import BatchDecision, history, latest
 from optimizer.identity import identity, states
 from optimizer.plan import Combine, GroupBy, Join, Node, Plan, Source, from_json, walk
 from optimizer.query import ColumnRef
@@ -247,7 +247,7 @@ def _kept(case: Case, store: FaultyStore) -> dict[str, tuple[Node, int]]:
     return {table: found for table, found in kept.items() if table in needed}
 
 
-def _plans(case: Case, decision: Decision) -> dict[str, Plan]:
+def _plans(case: Case, decision: BatchDecision) -> dict[str, Plan]:
     """Those that a decision says, for each query."""
     return {
         name: from_json(plan.query, decision.plans[name]) for name, plan in case.job.plans.items()
@@ -294,7 +294,7 @@ def _copies(simulation: Simulation) -> Iterator[Difference]:
         if operator.kept:
             key, cutoff = operator.key, engine.states.cutoff(operator.key)
             stored = simulation.store.read(state_table(key), engine.states.files[key])
-            copied = engine.executor.rows(relation_of(key))
+            copied = engine.backend.rows(relation_of(key))
             names = [name for name in stored.column_names if name not in (BATCH, UNTIL)]
             needed = [_needed(rows, names, operator.node, cutoff) for rows in (copied, stored)]
             yield from _compared(f"the copy of {relation_of(key)}", *needed)

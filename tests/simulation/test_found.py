@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.lower import lower
 from jobs.engine.microbatch import Engine, Job
@@ -14,7 +14,7 @@ from jobs.engine.states import relation_of
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.memory_store import MemoryStore
 from jobs.tables.names import PROGRESS
-from jobs.tables.requests import POSTPONE, Request, ask, told
+from jobs.tables.requests import POSTPONE, Request, append_request, read_events
 from optimizer.identity import identity
 from optimizer.plan import Combine, GroupBy, build, parse, to_json, walk
 from optimizer.query import RESULT, WINDOW_END, Aggregate, ColumnRef, Expression
@@ -100,9 +100,11 @@ def test_a_state_that_both_plans_share_is_kept_for_either():
     times = [("abc", 0), ("abc", 1), ("ab", 9), ("abc", 14), ("c", 17)]
     for number, (names, time) in enumerate(times):
         if number == 2:
-            ask(store, Request("m", 0, query="wide", plan=coming, strategy="parallel-track"))
+            append_request(
+                store, Request("m", 0, query="wide", plan=coming, strategy="parallel-track")
+            )
         engine.run(number, _at(names, time, of="abc"))
-    assert [event.phase for event in told(store)][-1] == "done"
+    assert [event.phase for event in read_events(store)][-1] == "done"
     assert store.load("out/wide").num_rows == 10
 
 
@@ -112,12 +114,14 @@ def test_a_restart_does_not_forget_who_is_to_wait():
     query = joined("abc", [("a", "b"), ("b", "c")])
     plans = {"q": build(query, parse("((a b) c)"))}
     coming = to_json(build(query, parse("(a (b c))")).root)
-    ask(store, Request("m", 0, query="q", plan=coming, strategy="moving-state", at_batch=2))
-    ask(store, Request("p", 1, POSTPONE, "m"))
+    append_request(
+        store, Request("m", 0, query="q", plan=coming, strategy="moving-state", at_batch=2)
+    )
+    append_request(store, Request("p", 1, POSTPONE, "m"))
     for number in range(4):
         engine = _engine(store, plans=plans)
         engine.run(number, _at("abc", number))
-    assert told(store)[-1].phase == "ready"
+    assert read_events(store)[-1].phase == "ready"
 
 
 def test_half_a_removal_is_finished(tmp_path):
@@ -152,9 +156,11 @@ def test_a_state_of_two_queries_is_not_maintained_from_a_part():
     coming = to_json(plan(picky, after).root)
     for number, names in enumerate(["ab", "", "c", "d"]):
         if number == 1:
-            ask(store, Request("m", 0, query="picky", plan=coming, strategy="moving-state"))
+            append_request(
+                store, Request("m", 0, query="picky", plan=coming, strategy="moving-state")
+            )
         engine.run(number, _at(names, number, of="abcd"))
-    assert [event.phase for event in told(store)][-1] == "done"
+    assert [event.phase for event in read_events(store)][-1] == "done"
     assert store.load("out/plain").num_rows == 1
 
 
@@ -170,10 +176,12 @@ def test_a_column_that_was_dropped_once_is_not_selected_on_before_it_is_there_ag
     engine.run(0, _at("a", 0, of="ab"))
     for number, top in enumerate([wide, above_all], start=1):
         coming = to_json(plan(query, top).root)
-        ask(store, Request(f"m{number}", 0, query="q", plan=coming, strategy="moving-state"))
+        append_request(
+            store, Request(f"m{number}", 0, query="q", plan=coming, strategy="moving-state")
+        )
         engine.run(number, _at("", number, of="ab"))
     engine.run(3, _at("b", 3, of="ab"))
-    ends = {event.id: event.phase for event in told(store)}
+    ends = {event.id: event.phase for event in read_events(store)}
     assert ends == {"m1": "done", "m2": "refused"}
     assert store.load("out/q").num_rows == 1
 
@@ -197,7 +205,7 @@ def test_what_is_overdue_when_it_is_written_leaves_the_copy_though_the_process_d
     second = _engine(store, plans=plans)
     second.run(2, last)
     kept = {operator.key: relation_of(operator.key) for operator in second.program.operators}
-    copied = {key: second.executor.rows(state).num_rows for key, state in kept.items()}
+    copied = {key: second.backend.rows(state).num_rows for key, state in kept.items()}
     assert copied == {key: second.states.rows(key) for key in kept}
 
 
@@ -207,7 +215,7 @@ def _engine(store, query=None, plans=None, **options):
     streams = {s.name: Ingest(s) for one in plans.values() for s in one.query.streams.values()}
     clock = count(100 * SECOND)
     job = Job("j", streams, plans)
-    return Engine(job, store, DuckExecutor(), clock.__next__, **options)
+    return Engine(job, store, DuckBackend(), clock.__next__, **options)
 
 
 def _input(rows):

@@ -4,11 +4,11 @@ from itertools import count
 
 import pytest
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
 from jobs.tables.memory_store import MemoryStore
-from jobs.tables.requests import Request, ask, told
+from jobs.tables.requests import Request, append_request, read_events
 from optimizer.migration.matching import States, name
 from optimizer.plan import build, parse, to_json
 from tests.optimizer.builders import counts, joined, stream, total, window
@@ -47,16 +47,16 @@ def _run(old, new=None, strategy="", until=12):
     store = MemoryStore()
     streams = {s.name: Ingest(s) for s in old.query.streams.values()}
     clock = count(100 * SECOND)
-    engine = Engine(Job("j", streams, {"q": old}), store, DuckExecutor(), clock.__next__)
+    engine = Engine(Job("j", streams, {"q": old}), store, DuckBackend(), clock.__next__)
     for number in range(until):
         if number == 3 and new:
             plan = to_json(new.root)
-            ask(store, Request("m", 0, query="q", plan=plan, strategy=strategy))
+            append_request(store, Request("m", 0, query="q", plan=plan, strategy=strategy))
         rows = _batch(number).items()
         engine.run(
             number, {name: relation(stream(name, "k", "v", "w"), some) for name, some in rows}
         )
-    assert not new or told(store)[-1].phase == "done"
+    assert not new or read_events(store)[-1].phase == "done"
     return sorted(tuple(row.values()) for row in store.load("out/q").to_pylist()), engine
 
 

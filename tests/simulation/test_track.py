@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
 from jobs.tables.memory_store import MemoryStore
-from jobs.tables.requests import Request, ask, told
+from jobs.tables.requests import Request, append_request, read_events
 from optimizer.plan import build, parse, to_json
 from tests.optimizer.builders import counts, joined, stream, total, where, window
 from tests.optimizer.migration.by_hand import above, join, leaf, plan
@@ -92,13 +92,15 @@ def _run(old, new, times):
     store = MemoryStore()
     streams = {s.name: Ingest(s, ahead=10 * HOUR * SECOND) for s in old.query.streams.values()}
     clock = count(100 * SECOND)
-    engine = Engine(Job("j", streams, {"q": old}), store, DuckExecutor(), clock.__next__)
+    engine = Engine(Job("j", streams, {"q": old}), store, DuckBackend(), clock.__next__)
     for number, taken in enumerate(times):
         if number == ASKED:
             coming = to_json(new.root)
-            ask(store, Request("m", 0, query="q", plan=coming, strategy="parallel-track"))
+            append_request(
+                store, Request("m", 0, query="q", plan=coming, strategy="parallel-track")
+            )
         engine.run(number, {name: _rows(name, taken[name]) for name in streams})
-    (done,) = (event.batch for event in told(store) if event.phase == "done")
+    (done,) = (event.batch for event in read_events(store) if event.phase == "done")
     rows = store.load("out/q").to_pylist()
     return Counter(tuple(row.values()) for row in rows), done - ASKED
 

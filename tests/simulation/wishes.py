@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jobs.engine.microbatch import Job
 from jobs.engine.migration.hooks import HookError
-from jobs.engine.migration.migrator import mark
+from jobs.engine.migration.migrator import plan_fingerprint
 from jobs.tables.requests import ABORT, POSTPONE, RELEASE, Request
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS
@@ -184,7 +184,7 @@ def _migration(r: Dice, job: Job, mind: _Mind, number: int) -> Request:
         len(mind.asked),
         query=query,
         plan=to_json(plan.root),
-        base=mark(mind.known[query][-1]) if r.random() < 0.05 else "",
+        base=plan_fingerprint(mind.known[query][-1]) if r.random() < 0.05 else "",
         strategy=r.choice([*sorted(MIGRATIONS), *FILLING]),
         proof=r.choice([0, 0, 0, 1, 2]),
         hold=r.random() < 0.07,

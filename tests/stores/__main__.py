@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from jobs import cli, specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.microbatch import Engine
 from jobs.tables.columns import REASON, ROW
 from jobs.tables.origin import LAYOUT, begun
@@ -56,7 +56,7 @@ def _batches(file: Path) -> None:
     begun(Path(job.storage), small.STREAMS, small.START)
     ticks = iter(range(small.START + 5 * SECOND, small.START * 2, SECOND))
     engine = Engine(
-        streaming.engine_job(job), streaming.job_store(job), DuckExecutor(), lambda: next(ticks)
+        streaming.engine_job(job), streaming.job_store(job), DuckBackend(), lambda: next(ticks)
     )
     for number in range(DONE):
         if number == DONE // 2:

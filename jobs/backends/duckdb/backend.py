@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from jobs.backends import Parameters, Written
-from jobs.backends.duckdb.segments import FEW, Segments
+from jobs.backends.duckdb.segments import FEW, StateSegments
 from jobs.backends.duckdb.spilled import spilled
 from jobs.backends.parquet_input import quoted
 from jobs.tables.columns import BATCH
 from jobs.tables.partitions import Partitioning, put_partitions
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 from optimizer.sql.meaning import DUCKDB, meant
 
 _SETTINGS = """
@@ -42,7 +42,7 @@ def connect() -> duckdb.DuckDBPyConnection:
     return made
 
 
-class DuckExecutor:
+class DuckBackend:
     """Runs a batch's statements in one in-memory database; writes go on in threads, if any."""
 
     writes_at_once = True
@@ -56,7 +56,7 @@ class DuckExecutor:
         self._files = ThreadPoolExecutor(writers, "duck-file") if writers else None
         self._relations: set[str] = set()
         self._inputs: dict[str, pa.Table] = {}
-        self._states: dict[str, Segments] = {}
+        self._states: dict[str, StateSegments] = {}
 
     def put(self, relation: str, rows: pa.Table) -> None:
         with self._free:
@@ -112,7 +112,7 @@ class DuckExecutor:
         rows = store.load(table)
         self.forget(state)
         self.put("_loading", rows.filter(pc.less(rows.column(BATCH), before)))
-        self._states[state] = Segments(state, self._query, self.few)
+        self._states[state] = StateSegments(state, self._query, self.few)
         self._states[state].load("_loading")
         self._forget("_loading")
 
@@ -123,7 +123,7 @@ class DuckExecutor:
     def purge(self, state: str, cutoff: int) -> None:
         self._states[state].purge(cutoff)
 
-    def refresh(self, state: str, files: list[File]) -> None:
+    def refresh(self, state: str, files: list[DataFile]) -> None:
         pass
 
     def forget(self, state: str) -> None:
@@ -150,7 +150,7 @@ class DuckExecutor:
         table: str,
         batch: int | None,
         by: Partitioning | None,
-    ) -> list[File]:
+    ) -> list[DataFile]:
         rows = in_utc(relation.to_arrow_table())
         if batch is not None:
             rows = rows.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), rows.num_rows))

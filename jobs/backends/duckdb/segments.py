@@ -48,7 +48,7 @@ class _Segment:
 
 
 @dataclass
-class Segments:
+class StateSegments:
     """The tables of one state."""
 
     state: str

@@ -1,4 +1,4 @@
-"""Spark: states are read from exactly the files that this executor knows, results written as files.
+"""Spark: states are read from exactly the files that this backend knows, results written as files.
 
 Spark's jobs have a price of their own, so they are few and large: what a statement computes stays
 a lazy view, an operator's rows are computed once by the write that must happen anyway, and whoever
@@ -20,12 +20,12 @@ from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from jobs.backends import Parameters, Written
-from jobs.backends.parquet_input import Stored, location_of
+from jobs.backends.parquet_input import StateFiles, location_of
 from jobs.tables.columns import BATCH, UNTIL
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.partitions import Partitioning, put_partitions
 from jobs.tables.paths import LITERAL
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 from optimizer.sql.meaning import meant
 
 _SETTINGS = {
@@ -52,7 +52,7 @@ _WRITERS = 4
 """Jobs at once: enough to keep the cores busy while one job begins and another ends."""
 
 
-class SparkExecutor:
+class SparkBackend:
     """Runs a batch's statements in a session of its own beside the streaming query's.
 
     Inputs are read more than once: persist a micro-batch before handing over its parts.
@@ -70,11 +70,11 @@ class SparkExecutor:
         self._cores = cores
         self._name = uuid4().hex
         self._pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="spark-write")
-        self._states: dict[str, Stored] = {}
+        self._states: dict[str, StateFiles] = {}
         self._stale: set[str] = set()
         self._views: dict[str, DataFrame] = {}
         self._computing: set[str] = set()
-        self._written: dict[str, tuple[Path, Future[list[File]]]] = {}
+        self._written: dict[str, tuple[Path, Future[list[DataFile]]]] = {}
 
     def put(self, relation: str, rows: DataFrame) -> None:
         shared = f"midstream_{self._name}_{relation}"
@@ -126,7 +126,7 @@ class SparkExecutor:
         return future.result
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
-        self._states[state] = Stored.of(store, table, before)
+        self._states[state] = StateFiles.of(store, table, before)
         self._stale.add(state)
 
     def append(self, state: str, relation: str, batch: int) -> None:
@@ -136,7 +136,7 @@ class SparkExecutor:
         self._states[state].purge(cutoff)
         self._stale.add(state)
 
-    def refresh(self, state: str, files: list[File]) -> None:
+    def refresh(self, state: str, files: list[DataFile]) -> None:
         self._states[state].refresh(files)
         self._stale.add(state)
 
@@ -182,7 +182,7 @@ class SparkExecutor:
             fields = [field for field in self._views[relation].schema if field.name != UNTIL]
             self._name_rows(relation, self._read(location, StructType(fields), written.result()))
 
-    def _read(self, location: Path, schema: StructType, files: list[File]) -> DataFrame:
+    def _read(self, location: Path, schema: StructType, files: list[DataFile]) -> DataFrame:
         if not files:
             return self._session.createDataFrame([], schema)
         paths = [str(location / file.path) for file in files]
@@ -191,14 +191,14 @@ class SparkExecutor:
 
 def _write(
     rows: DataFrame, location: Path, batch: int | None, by: Partitioning | None
-) -> list[File]:
+) -> list[DataFile]:
     """Each task writes its rows through Arrow and says to which files.
 
     Spark's own writer makes directories and renames for a commit that the store makes anyway, and
     without Hadoop's native library starts a process for each of them.
     """
     written = rows.mapInArrow(partial(_write_part, location, batch, by), _FILES)
-    return [File(*row) for row in written.collect()]
+    return [DataFile(*row) for row in written.collect()]
 
 
 _FILES = "path STRING, rows BIGINT, bytes BIGINT, until BIGINT"

@@ -25,11 +25,11 @@ from sqlglot import exp
 
 from jobs.backends import Parameters, Written
 from jobs.backends.duckdb.backend import connect, in_utc
-from jobs.backends.parquet_input import Filed, Share, Stored, location_of, quoted
+from jobs.backends.parquet_input import ParquetInput, Share, StateFiles, location_of, quoted
 from jobs.tables.columns import BATCH
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.partitions import Partitioning, put_partitions
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 from optimizer.sql.meaning import DUCKDB, meant
 
 SHARED = "@"
@@ -60,7 +60,7 @@ class _Text:
         connection.execute(f"CREATE TEMP VIEW {quoted(name)} AS {text or self.all}")
 
 
-_Relation = Filed | _Text
+_Relation = ParquetInput | _Text
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,17 @@ class _Wanted:
     """A relation to be written, and the files once that is done."""
 
     target: _Target
-    files: list[File] | None = None
+    files: list[DataFile] | None = None
 
 
 @dataclass
-class TasksExecutor:
+class SparkDuckBackend:
     """Runs a batch's statements in the tasks of a Spark session."""
 
     writes_at_once: ClassVar[bool] = False
 
     session: SparkSession
-    _states: dict[str, Stored] = field(default_factory=dict)
+    _states: dict[str, StateFiles] = field(default_factory=dict)
     _relations: dict[str, _Relation] = field(default_factory=dict)
     _wanted: dict[str, _Wanted] = field(default_factory=dict)
     _free: RLock = field(default_factory=RLock)
@@ -103,7 +103,7 @@ class TasksExecutor:
         """How many run at a time."""
         return self.session.sparkContext.defaultParallelism
 
-    def put(self, relation: str, rows: Filed) -> None:
+    def put(self, relation: str, rows: ParquetInput) -> None:
         self._relations[relation] = rows
 
     def also(self, relation: str, rows: str) -> None:
@@ -147,7 +147,7 @@ class TasksExecutor:
         return partial(self._written, wanted)
 
     def open(self, state: str, store: Store, table: str, before: int) -> None:
-        self._states[state] = Stored.of(store, table, before)
+        self._states[state] = StateFiles.of(store, table, before)
 
     def append(self, state: str, relation: str, batch: int) -> None:
         pass
@@ -155,7 +155,7 @@ class TasksExecutor:
     def purge(self, state: str, cutoff: int) -> None:
         self._states[state].purge(cutoff)
 
-    def refresh(self, state: str, files: list[File]) -> None:
+    def refresh(self, state: str, files: list[DataFile]) -> None:
         self._states[state].refresh(files)
 
     def forget(self, state: str) -> None:
@@ -173,7 +173,7 @@ class TasksExecutor:
     def _relation(self, name: str) -> _Relation:
         if (known := self._states.get(name)) is None:
             return self._relations[name]
-        return Filed.of(known.location, known.files, known.schema, known.before)
+        return ParquetInput.of(known.location, known.files, known.schema, known.before)
 
     def _below(self, name: str) -> dict[str, _Relation]:
         """A relation, or a share of it, and all that it is made of, each after what it reads."""
@@ -199,7 +199,7 @@ class TasksExecutor:
 
     # --- jobs ------------------------------------------------------------------------------------
 
-    def _written(self, wanted: _Wanted) -> list[File]:
+    def _written(self, wanted: _Wanted) -> list[DataFile]:
         """Carry out whatever is put off, until these rows are written."""
         with self._free:
             while wanted.files is None:
@@ -234,7 +234,7 @@ class TasksExecutor:
             location = wanted.target.location
             first = next((location / file.path for file in files), None)
             schema = self.schema(name) if first is None else pq.read_schema(first)
-            self._relations[name] = Filed.of(location, files, schema)
+            self._relations[name] = ParquetInput.of(location, files, schema)
 
 
 # --- in a task -----------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def _database(threads: int | None) -> duckdb.DuckDBPyConnection:
 
 def _task(
     relations: Mapping[str, _Relation], targets: list[_Target], tasks: int, numbers: Iterable[int]
-) -> Iterator[tuple[int, File]]:
+) -> Iterator[tuple[int, DataFile]]:
     """One task's share of all that is to be written."""
     for number in numbers:
         with _database(1).cursor() as connection:
@@ -263,7 +263,7 @@ def _task(
                     yield at, file
 
 
-def _write(connection: duckdb.DuckDBPyConnection, target: _Target) -> list[File]:
+def _write(connection: duckdb.DuckDBPyConnection, target: _Target) -> list[DataFile]:
     rows = in_utc(connection.sql(f"FROM {quoted(target.share)}").to_arrow_table())
     if target.batch is not None:
         batch = pa.repeat(pa.scalar(target.batch, pa.int64()), rows.num_rows)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from jobs.backends import Executor
-from jobs.engine.migration.backfill_budget import Pace
-from jobs.engine.migration.definition import Migration, coming
+from jobs.backends import SqlBackend
+from jobs.engine.migration.backfill_budget import BackfillBudget
+from jobs.engine.migration.definition import Migration, target_plan
 from jobs.engine.migration.rebuild import Slice, statement
 from jobs.engine.states import States
 from jobs.tables.columns import ALWAYS
@@ -55,14 +55,14 @@ def _ends(spans: Sequence[_Span]) -> Iterator[int]:
 
 
 @dataclass
-class Filler:
+class Backfiller:
     """Fills the state of a migration's step as its pace allows."""
 
     store: Store
-    executor: Executor
+    backend: SqlBackend
     states: States
     widths: Widths
-    pace: Pace
+    pace: BackfillBudget
     timer: Callable[[], float]
 
     def build(self, m: Migration, batch: int, plans: Mapping[str, Plan]) -> tuple[Migration, bool]:
@@ -103,7 +103,7 @@ class Filler:
 
     def _sliced(self, m: Migration, plans: Mapping[str, Plan]) -> Migration:
         """Cut the largest source into ranges of time that have about as many rows each."""
-        made = recipe(plans[m.request.query], coming(m.request, plans), _fill(m))
+        made = recipe(plans[m.request.query], target_plan(m.request, plans), _fill(m))
         keys = [identity(source).key for source in made.sources]
         source = max(range(len(keys)), key=lambda at: self.states.rows(keys[at]))
         return replace(m, source=source, slices=tuple(_ends(list(self._spans(keys[source])))))
@@ -158,18 +158,18 @@ class Filler:
         only: Slice | None = None,
     ) -> float:
         """Fill a slice; how many seconds of that its table has taken, if it is a new one."""
-        new, since = coming(m.request, plans), ALWAYS if m.since is None else m.since
+        new, since = target_plan(m.request, plans), ALWAYS if m.since is None else m.since
         how = recipe(plans[m.request.query], new, fill)
         by = Partitioning(self.widths.of(how.target, retention(new.query, how.target)))
         relation = f"fill_{fill.state}"
         self.states.step(f"fill:{fill.state}")
-        self.executor.run(relation, statement(how, m.boundary, only, since))
+        self.backend.run(relation, statement(how, m.boundary, only, since))
         made = self._make_table(fill.state, relation, m.boundary + 1)
         table = state_table(fill.state)
-        files = self.executor.write(relation, self.store, table, m.boundary, by)()
+        files = self.backend.write(relation, self.store, table, m.boundary, by)()
         self.store.commit(table, files, at, writer=_writer(m))
         self.states.add(fill.state, relation, files, m.boundary)
-        self.executor.release()
+        self.backend.release()
         return made
 
     def _make_table(self, state: str, relation: str, before: int) -> float:

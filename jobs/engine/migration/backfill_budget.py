@@ -20,7 +20,7 @@ LOOKS = 5
 
 
 @dataclass
-class Pace:
+class BackfillBudget:
     """What batches and slices took lately, in seconds."""
 
     interval: float = 0.0

@@ -111,6 +111,6 @@ def begin_track(
     ]
 
 
-def coming(request: Request, plans: Mapping[str, Plan]) -> Plan:
+def target_plan(request: Request, plans: Mapping[str, Plan]) -> Plan:
     """The plan to which a request migrates its query."""
     return plan_from_json(plans[request.query].query, dict(request.plan or {}))

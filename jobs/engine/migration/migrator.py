@@ -12,11 +12,11 @@ from json import dumps
 from time import perf_counter
 from typing import Any
 
-from jobs.backends import Executor
+from jobs.backends import SqlBackend
 from jobs.engine.lower import Change
-from jobs.engine.migration.backfill import Filler
-from jobs.engine.migration.backfill_budget import Pace
-from jobs.engine.migration.definition import Migration, begin_track, coming
+from jobs.engine.migration.backfill import Backfiller
+from jobs.engine.migration.backfill_budget import BackfillBudget
+from jobs.engine.migration.definition import Migration, begin_track, target_plan
 from jobs.engine.migration.hooks import HookError, run_hook
 from jobs.engine.states import States
 from jobs.tables.columns import ALWAYS
@@ -32,9 +32,9 @@ from jobs.tables.requests import (
     UNREADABLE,
     Event,
     Request,
-    asked,
-    tell,
-    told,
+    append_events,
+    read_events,
+    read_requests,
 )
 from jobs.tables.rows import read
 from jobs.tables.store import Store
@@ -98,7 +98,7 @@ class Migrator:
     """Reads requests, carries out the migration under way, and says what became of each."""
 
     store: Store
-    executor: Executor
+    backend: SqlBackend
     states: States
     widths: Widths
     clock: Callable[[], int]
@@ -115,13 +115,13 @@ class Migrator:
     _unread: str = ""
     """Why requests cannot be read, as it has been told."""
     _events: list[Event] = field(default_factory=list)
-    _pace: Pace = field(init=False)
-    _filler: Filler = field(init=False)
+    _pace: BackfillBudget = field(init=False)
+    _filler: Backfiller = field(init=False)
 
     def __post_init__(self) -> None:
-        self._pace = Pace(self.interval)
-        self._filler = Filler(
-            self.store, self.executor, self.states, self.widths, self._pace, self.timer
+        self._pace = BackfillBudget(self.interval)
+        self._filler = Backfiller(
+            self.store, self.backend, self.states, self.widths, self._pace, self.timer
         )
 
     def turn(
@@ -149,7 +149,7 @@ class Migrator:
         try:
             return self._advance(m, here)
         except Exception as error:  # noqa: BLE001
-            self.executor.release()
+            self.backend.release()
             self._end(m, "aborted", here, _told(error))
             return None
 
@@ -163,7 +163,7 @@ class Migrator:
         if (m := self.migration) is None:
             return {}
         query = m.request.query
-        change = Change(coming(m.request, plans), frozenset(m.tracked), m.since, m.shown)
+        change = Change(target_plan(m.request, plans), frozenset(m.tracked), m.since, m.shown)
         return {query: change}
 
     def figures(self, plans: Mapping[str, Plan], watermark: int | None) -> dict[str, Any] | None:
@@ -181,7 +181,7 @@ class Migrator:
             "began": m.began,
         }
 
-    def tell(self, events: Sequence[Mapping[str, Any]], number: int) -> None:
+    def append_events(self, events: Sequence[Mapping[str, Any]], number: int) -> None:
         """Log what a decision says has happened, and run the commands that wait for an end."""
         made = [read(Event, event, DECISIONS) for event in events]
         if not made or self.store.last_batch(MIGRATIONS_LOG) >= number:
@@ -191,14 +191,14 @@ class Migrator:
                 self.hook(event.after, _about(event, event.phase))
             except HookError as error:
                 made.append(replace(event, phase="hook", detail=str(error), after=""))
-        tell(self.store, made, number)
+        append_events(self.store, made, number)
 
     def work(self, progress: Progress, plans: Mapping[str, Plan], took: float) -> None:
         """Rebuild some more, after a batch that took so many seconds."""
         try:
             self._work(progress, plans, took)
         except Exception as error:  # noqa: BLE001  # the next boundary ends the migration
-            self.executor.release()
+            self.backend.release()
             self._failed = _told(error)
 
     def _work(self, progress: Progress, plans: Mapping[str, Plan], took: float) -> None:
@@ -227,7 +227,7 @@ class Migrator:
     def _read(self, here: _Boundary) -> None:
         """Answer what has been asked since the last boundary."""
         if not self._ready:
-            self._phases = {event.id: event.phase for event in told(self.store)}
+            self._phases = {event.id: event.phase for event in read_events(self.store)}
             self._ready = True
         known = len(self.store.files(REQUESTS)) if self.store.exists(REQUESTS) else 0
         if known == self._known:
@@ -235,7 +235,7 @@ class Migrator:
         handled = {id_ for id_, phase in self._phases.items() if phase != "waiting"}
         handled |= {request.id for request in self._waiting}
         running = self.migration.request.id if self.migration else ""
-        for request in asked(self.store):
+        for request in read_requests(self.store):
             if request.id not in handled and request.id != running:
                 handled.add(request.id)
                 self._answer(request, here)
@@ -268,7 +268,7 @@ class Migrator:
             return f"there is no strategy {request.strategy}: {', '.join(MIGRATIONS)}"
         if self.migration and self.migration.request.query == request.query:
             return f"migration {self.migration.request.id} of {request.query} is under way"
-        if request.base and request.base != mark(here.plans[request.query]):
+        if request.base and request.base != plan_fingerprint(here.plans[request.query]):
             return "the plan has changed since the request was made"
         return None
 
@@ -347,7 +347,7 @@ class Migrator:
         if why := self._unfit(request, here):
             raise Refused(why)
         context = context_of(request.query, here.plans, here.partial)
-        new = coming(request, here.plans)
+        new = target_plan(request, here.plans)
         return with_proof(
             MIGRATIONS[request.strategy](here.plans[request.query], new, context), request.proof
         )
@@ -400,7 +400,7 @@ class Migrator:
         """
         query = m.request.query
         context = context_of(query, here.plans, here.partial)
-        found = young(here.plans[query], coming(m.request, here.plans), context)
+        found = young(here.plans[query], target_plan(m.request, here.plans), context)
         newest = {name: flow.newest for name, flow in here.progress.streams.items()}
         since, fills = begin_track(found, newest, here.progress.watermark)
         lacking = tuple(fill.state for fill in fills if fill.partial)
@@ -417,7 +417,7 @@ class Migrator:
     def _cut_over(self, m: Migration, here: _Boundary) -> Turn:
         request = m.request
         self.hook(request.before, _about(request, "ready"))
-        new = coming(request, here.plans)
+        new = target_plan(request, here.plans)
         self._end(m, "done", here, f"{here.plans[request.query]} -> {new}")
         kept = Kept.of(new).retention
         whole = {key: (request.query, here.youngest + 1 + kept[key]) for key in m.partial}
@@ -466,7 +466,7 @@ def context_of(
     return Context(available, {key: owner for key, (owner, _) in partial.items()}, query)
 
 
-def mark(plan: Plan) -> str:
+def plan_fingerprint(plan: Plan) -> str:
     """A fingerprint of a plan, by which a request says what it was made against."""
     text = dumps(plan_to_json(plan.root), sort_keys=True)
     return sha256(text.encode()).hexdigest()[:16]

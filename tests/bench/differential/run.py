@@ -15,19 +15,19 @@ import pyarrow as pa
 import yaml
 
 from jobs import specs, streaming
-from jobs.backends import Executor
-from jobs.backends.duckdb.backend import DuckExecutor
-from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.backends import SqlBackend
+from jobs.backends.duckdb.backend import DuckBackend
+from jobs.backends.spark_duckdb.backend import SparkDuckBackend
 from jobs.engine.microbatch import Engine
 from jobs.sources.files import FilesSource
-from jobs.sources.inputs import lying
+from jobs.sources.inputs import read_in_place
 from jobs.tables import job_store
 from jobs.tables.definitions import FILE as DEFINITIONS
 from jobs.tables.definitions import with_definition
 from jobs.tables.names import result_table
 from jobs.tables.partitions import Widths
 from jobs.tables.paths import local
-from jobs.tables.progress import Around
+from jobs.tables.progress import BatchResources
 from jobs.tables.store import Store
 from tests.bench.differential.case import Case, Stream
 from tests.bench.differential.terms import length
@@ -108,16 +108,16 @@ Read = Callable[..., Any]
 
 
 @contextmanager
-def _engine(name: str, case: Case, scratch: Path, spark: Any) -> Iterator[tuple[Executor, Read]]:
+def _engine(name: str, case: Case, scratch: Path, spark: Any) -> Iterator[tuple[SqlBackend, Read]]:
     if name == "duckdb":
-        yield DuckExecutor(writers=2), FilesSource.rows
+        yield DuckBackend(writers=2), FilesSource.rows
     elif name == "spark-duckdb":
         tasks: Any = Inline(case.tasks)
-        yield TasksExecutor(tasks), partial(FilesSource.filed, scratch=scratch, spark=tasks)
+        yield SparkDuckBackend(tasks), partial(FilesSource.filed, scratch=scratch, spark=tasks)
     else:
-        from jobs.backends.spark.backend import SparkExecutor
+        from jobs.backends.spark.backend import SparkBackend
 
-        yield SparkExecutor(spark), partial(FilesSource.frame_of, scratch=scratch, spark=spark)
+        yield SparkBackend(spark), partial(FilesSource.frame_of, scratch=scratch, spark=spark)
 
 
 def carry_out(
@@ -130,20 +130,20 @@ def carry_out(
     noted = local(job.storage) / "control" / DEFINITIONS
     noted.write_text(dumps(with_definition([], job, 0)), encoding="utf-8")
 
-    def look(number: int) -> Around:
-        return Around(taken={one.stream.name: one.taken.position(number) for one in inlets})
+    def look(number: int) -> BatchResources:
+        return BatchResources(taken={one.stream.name: one.taken.position(number) for one in inlets})
 
     tables = streaming.job_store(job) if store is None else store
     width = dict.fromkeys([stream.name for stream in case.streams][::2], case.width)
     made = replace(streaming.engine_job(job), widths=Widths(width))
     scratch = local(job.storage) / "scratch"
-    with _engine(engine, case, scratch, spark) as (executor, read):
-        running = Engine(made, tables, executor, lambda: case.clock, look=look)
+    with _engine(engine, case, scratch, spark) as (backend, read):
+        running = Engine(made, tables, backend, lambda: case.clock, look=look)
         try:
             for number in range(case.count):
                 for inlet in inlets:
                     inlet.source.inspect(inlet.taken, number)
-                running.run(number, lying(inlets, number, read))
+                running.run(number, read_in_place(inlets, number, read))
         finally:
             running.close()
     return found(case, tables)

@@ -16,17 +16,17 @@ import duckdb
 import yaml
 
 from jobs import specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.commands.task import Task
 from jobs.deciding.candidates import best
 from jobs.deciding.reoptimization import Asked, reoptimize
 from jobs.engine.microbatch import Engine
-from jobs.engine.migration.migrator import mark
+from jobs.engine.migration.migrator import plan_fingerprint
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.lease import lease
 from jobs.tables.names import result_table
 from jobs.tables.progress import Progress
-from jobs.tables.requests import Request, ask, told
+from jobs.tables.requests import Request, append_request, read_events
 from optimizer.drift import Policy
 from optimizer.plan import Plan, as_written, to_json
 from optimizer.workload import Budget
@@ -96,7 +96,7 @@ def run(
     storage, data = Path(job.storage), job.file.parent / "data"
     clock, store = [BEGAN], streaming.job_store(job)
     engine = Engine(
-        streaming.engine_job(job), store, DuckExecutor(writers=2), lambda: clock[0], writers=2
+        streaming.engine_job(job), store, DuckBackend(writers=2), lambda: clock[0], writers=2
     )
     _, read = open_engine("duckdb")
     trip = Trip([], [], [], [], "", (0, 0))
@@ -104,7 +104,7 @@ def run(
         for number in range(batches):
             clock[0] = BEGAN + (number + 1) * chain.batch * 1_000_000
             if number in asks:
-                ask(store, _known(asks[number], engine.plans["q"], clock[0]))
+                append_request(store, _known(asks[number], engine.plans["q"], clock[0]))
             inputs = {name: read(data / f"{name}-{number}.parquet") for name in chain.streams}
             began = process_time()
             done = engine.run(number, inputs)
@@ -113,7 +113,7 @@ def run(
             if decides and (number + 1) % PER_WINDOW == 0:
                 gather(chain, data, StatsStore.of(storage), number, done)
                 trip.decided.append(_decided(job, number, clock[0]))
-    trip.cut_overs = [event.batch for event in told(store) if event.phase == "done"]
+    trip.cut_overs = [event.batch for event in read_events(store) if event.phase == "done"]
     trip.plan, trip.results = str(engine.plans["q"]), _checksum(store)
     engine.close()
     return trip
@@ -134,7 +134,7 @@ def ideal(chain: Chain, values: Values) -> Plan:
 
 def _known(plan: Plan, running: Plan, now: int) -> Request:
     """To be asked before the first batch that is different."""
-    root, base = to_json(plan.root), mark(running)
+    root, base = to_json(plan.root), plan_fingerprint(running)
     return Request("known", now, query="q", plan=root, base=base, strategy="moving-state")
 
 

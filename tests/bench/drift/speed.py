@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from jobs import specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.deciding.reoptimization import Asked, reoptimize
 from jobs.engine.microbatch import Engine
 from jobs.migrations import user
@@ -91,7 +91,7 @@ def _run_once(job: specs.Job) -> None:
         {"k": [1], "n": [1], "ts": [START], REASON: [None], ROW: [None]}, pa.schema(columns.items())
     )
     store = streaming.job_store(job)
-    engine = Engine(streaming.engine_job(job), store, DuckExecutor(), lambda: START)
+    engine = Engine(streaming.engine_job(job), store, DuckBackend(), lambda: START)
     engine.run(0, dict.fromkeys(job.streams, rows))
     engine.close()
 

@@ -24,7 +24,7 @@ import yaml
 from jobs import show
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.partitions import SMALL
-from jobs.tables.store import File
+from jobs.tables.store import DataFile
 
 DATA = Path(__file__).parent
 EXAMPLE = Path("docs/examples/flights.yaml")
@@ -155,13 +155,13 @@ def _job(engine: str) -> dict[str, Any]:
     return job | {"engine": engine, "storage": engine}
 
 
-def _files(store: DeltaStore) -> Iterator[tuple[str, File]]:
+def _files(store: DeltaStore) -> Iterator[tuple[str, DataFile]]:
     for table in store.tables():
         if table.startswith("state/"):
             yield from ((table, file) for file in store.files(table))
 
 
-def _is_small(one: tuple[str, File], files: list[tuple[str, File]]) -> bool:
+def _is_small(one: tuple[str, DataFile], files: list[tuple[str, DataFile]]) -> bool:
     table, file = one
     beside = [other for name, other in files if name == table and other.until == file.until]
     return file.rows < SMALL and len(beside) > 1

@@ -12,13 +12,13 @@ import duckdb
 
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
-from jobs.engine.migration.migrator import Migrator, mark
+from jobs.engine.migration.migrator import Migrator, plan_fingerprint
 from jobs.engine.process_usage import cpu_seconds, java
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.names import result_table
 from jobs.tables.progress import Progress
-from jobs.tables.requests import ABORT, Event, Request, ask, told
-from jobs.tables.store import File
+from jobs.tables.requests import ABORT, Event, Request, append_request, read_events
+from jobs.tables.store import DataFile
 from optimizer.plan import Plan, to_json
 from optimizer.window import MICROSECONDS
 from tests.bench.chain import Chain
@@ -114,10 +114,10 @@ class _Store(DeltaStore):
     def commit(
         self,
         table: str,
-        files: Sequence[File],
+        files: Sequence[DataFile],
         batch: int,
         writer: str = "",
-        gone: Sequence[File] = (),
+        gone: Sequence[DataFile] = (),
     ) -> int:
         if writer.startswith("midstream-fill"):
             self.rebuilt += sum(file.rows for file in files)
@@ -161,7 +161,7 @@ def travel(setup: Setup, plan: Plan, wishes: Mapping[int, Wish], *, watch: bool 
 
     To see what watching costs, somebody makes a request about nothing, and each boundary is timed.
     """
-    executor, read = open_engine(setup.engine)
+    backend, read = open_engine(setup.engine)
     trip, marks = Trip(), _Marks()
     chain = setup.chain
     ingests = {
@@ -170,15 +170,15 @@ def travel(setup: Setup, plan: Plan, wishes: Mapping[int, Wish], *, watch: bool 
     with TemporaryDirectory(dir=setup.data.parent) as directory:
         store = _Store(Path(directory))
         job = Job("bench", ingests, {"q": plan})
-        runs = Engine(job, store, executor, _now, step=marks, writers=2, interval=setup.interval)
-        watcher = Migrator(store, executor, runs.states, job.widths, _now)
+        runs = Engine(job, store, backend, _now, step=marks, writers=2, interval=setup.interval)
+        watcher = Migrator(store, backend, runs.states, job.widths, _now)
         if watch:
-            ask(store, Request("nothing", _now(), ABORT, "nothing"))
+            append_request(store, Request("nothing", _now(), ABORT, "nothing"))
         rest, due = 0.0, perf_counter()
         for batch in range(setup.batches):
             if batch in wishes:
                 trip.held = trip.held or _held(runs)
-                ask(store, _request(batch, wishes[batch], runs.plans["q"]))
+                append_request(store, _request(batch, wishes[batch], runs.plans["q"]))
             inputs = {name: read(setup.data / f"{name}-{batch}.parquet") for name in chain.streams}
             if setup.interval:
                 waited = perf_counter()
@@ -196,7 +196,7 @@ def travel(setup: Setup, plan: Plan, wishes: Mapping[int, Wish], *, watch: bool 
                 watcher.turn(batch + 1, done, runs.plans, {})
                 trip.watching.append(perf_counter() - began)
         runs.close()
-        trip.events, trip.fills, trip.rebuilt = told(store), marks.fills, store.rebuilt
+        trip.events, trip.fills, trip.rebuilt = read_events(store), marks.fills, store.rebuilt
         trip.results = _checksum(store)
     if wrong := [e.detail for e in trip.events if e.phase in {"aborted", "refused"} and e.query]:
         raise RuntimeError("; ".join(wrong))
@@ -230,7 +230,7 @@ def _held(runs: Engine) -> dict[str, float]:
 def _request(batch: int, wish: Wish, current: Plan) -> Request:
     return Request(
         f"m{batch}", _now(), query="q", plan=to_json(wish.plan.root),
-        base=mark(current), strategy=wish.strategy, saves=wish.saves, takes=wish.takes,
+        base=plan_fingerprint(current), strategy=wish.strategy, saves=wish.saves, takes=wish.takes,
     )  # fmt: skip
 
 

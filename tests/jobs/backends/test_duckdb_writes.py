@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
-from jobs.backends.duckdb.backend import DuckExecutor, duck_text
+from jobs.backends.duckdb.backend import DuckBackend, duck_text
 from jobs.tables.memory_store import MemoryStore
 
 
@@ -14,27 +14,27 @@ def select(columns: str) -> exp.Query:
 
 
 def test_writing_goes_on_beside_computing():
-    executor, store = DuckExecutor(writers=2), MemoryStore()
-    executor.put("rows", pa.table({"a": list(range(20_000))}))
+    backend, store = DuckBackend(writers=2), MemoryStore()
+    backend.put("rows", pa.table({"a": list(range(20_000))}))
     writes = []
     for number in range(60):
-        executor.run(f"r{number}", select("a, a % 7 AS b"))
-        writes.append(executor.write(f"r{number}", store, "t", number))
+        backend.run(f"r{number}", select("a, a % 7 AS b"))
+        writes.append(backend.write(f"r{number}", store, "t", number))
     assert sum(file.rows for write in writes for file in write()) == 60 * 20_000
-    executor.release()
-    executor.close()
+    backend.release()
+    backend.close()
 
 
 def test_a_busy_connection_is_waited_for():
-    executor = DuckExecutor(writers=2)
-    executor.put("rows", pa.table({"a": list(range(20_000))}))
-    executor.run("r", select("a"))
+    backend = DuckBackend(writers=2)
+    backend.put("rows", pa.table({"a": list(range(20_000))}))
+    backend.run("r", select("a"))
     with ThreadPoolExecutor(4) as pool:
-        names = [pool.submit(lambda: executor.schema("r").names) for _ in range(400)]
-        counts = [pool.submit(executor.count, "r") for _ in range(400)]
+        names = [pool.submit(lambda: backend.schema("r").names) for _ in range(400)]
+        counts = [pool.submit(backend.count, "r") for _ in range(400)]
     assert [name.result() for name in names] == [["a"]] * 400
     assert [count.result() for count in counts] == [20_000] * 400
-    executor.close()
+    backend.close()
 
 
 def test_what_comes_first_is_on_the_right_of_every_join():

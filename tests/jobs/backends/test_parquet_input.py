@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.backends.parquet_input import Filed, Share
+from jobs.backends.parquet_input import ParquetInput, Share
 
 SCHEMA = pa.schema([("n", pa.int64()), ("@batch", pa.int64())])
 
@@ -19,7 +19,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("files with 'quotes'")
 
 
-def filed(directory: Path, counts: list[int], before: int | None = None) -> Filed:
+def filed(directory: Path, counts: list[int], before: int | None = None) -> ParquetInput:
     """Files with so many rows; the row's number is the same wherever it stands."""
     files, first = [], 0
     for at, count in enumerate(counts):
@@ -28,10 +28,10 @@ def filed(directory: Path, counts: list[int], before: int | None = None) -> File
         pq.write_table(pa.table({"n": numbers, "@batch": [at] * count}, SCHEMA), path)
         files.append((str(path), count))
         first += count
-    return Filed(tuple(files), SCHEMA, before=before)
+    return ParquetInput(tuple(files), SCHEMA, before=before)
 
 
-def read(rows: Filed, share: Share | None) -> list[int]:
+def read(rows: ParquetInput, share: Share | None) -> list[int]:
     with duckdb.connect() as connection:
         rows.define(connection, 'a "name"', share)
         return [n for (n,) in connection.execute('SELECT n FROM "a ""name"""').fetchall()]
@@ -64,7 +64,7 @@ def test_a_column_may_be_called_as_duckdb_numbers_rows(directory: Path, name: st
         numbers = [10 * at + i for i in range(count)]
         pq.write_table(pa.table({"n": numbers, name: [7] * count}, schema), path)
         files.append((str(path), count))
-    rows = Filed(tuple(files), schema)
+    rows = ParquetInput(tuple(files), schema)
     taken = [n for task in range(tasks) for n in read(rows, Share(task, tasks))]
     assert sorted(taken) == [0, 1, 2, 20, 30, 31, 32, 33, 34]
 
@@ -73,5 +73,5 @@ def test_files_may_have_their_columns_in_another_order(directory: Path):
     one, other = directory / "one.parquet", directory / "other.parquet"
     pq.write_table(pa.table({"n": [1, 2], "@batch": [10, 10]}, SCHEMA), one)
     pq.write_table(pa.table({"@batch": [20, 20], "n": [3, 4]}), other)
-    rows = Filed(((str(one), 2), (str(other), 2)), SCHEMA)
+    rows = ParquetInput(((str(one), 2), (str(other), 2)), SCHEMA)
     assert [read(rows, Share(task, 3)) for task in range(3)] == [[1], [2], [3, 4]]

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from jobs.backends.duckdb.backend import connect
-from jobs.backends.duckdb.segments import FEW, Segments
+from jobs.backends.duckdb.segments import FEW, StateSegments
 
 
 class Copy:
@@ -15,7 +15,7 @@ class Copy:
     def __init__(self, *rows: tuple[int, int, int]) -> None:
         self.database = connect()
         self.rows = [*rows]
-        self.segments = Segments("s", self.ask)
+        self.segments = StateSegments("s", self.ask)
         self._table("loading", 'v, "@until", "@batch"', rows)
         self.segments.load("loading")
 

@@ -11,7 +11,7 @@ from jobs.tables.delta_store import DeltaStore
 from optimizer.plan import build, parse
 from tests.jobs.engine.cases import CASES, Case
 from tests.jobs.engine.harness import AT_ONCE, DELIVERIES, IN_ORDER, run
-from tests.jobs.engine.inline import Inline, executor
+from tests.jobs.engine.inline import Inline, backend
 from tests.jobs.engine.test_contract import check, in_files, plans
 
 THREE = next(case for case in CASES if len(case.query.inputs) == 3)
@@ -21,14 +21,14 @@ THREE = next(case for case in CASES if len(case.query.inputs) == 3)
 def test_results_do_not_depend_on_how_many_share_the_work(case: Case, tmp_path: Path):
     for at, plan in enumerate(plans(case, most=4)):
         how, store = DELIVERIES[at % len(DELIVERIES)], DeltaStore(tmp_path / str(at))
-        run(plan, store, executor(tasks=1 + at % 3), how, convert=in_files(tmp_path / "raw"))
+        run(plan, store, backend(tasks=1 + at % 3), how, convert=in_files(tmp_path / "raw"))
         check(case, plan, store, how)
 
 
 @pytest.mark.parametrize(("shape", "jobs"), [("(a b c)", 1), ("((a b) c)", 2)])
 def test_a_batch_is_a_job_for_each_level(shape: str, jobs: int, tmp_path: Path):
     plan, spark = build(THREE.query, parse(shape)), Inline(2)
-    one = executor(2)
+    one = backend(2)
     one.session = spark  # type: ignore[assignment]
     run(plan, DeltaStore(tmp_path / "store"), one, AT_ONCE, convert=in_files(tmp_path / "raw"))
     assert spark.jobs == jobs
@@ -39,14 +39,14 @@ def test_an_interrupted_batch_is_done_again(tmp_path: Path):
     plan = build(THREE.query, parse("((a b) c)"))
     store = Interrupted(tmp_path / "store")
     with pytest.raises(InterruptedError):
-        run(plan, store, executor(2), IN_ORDER, convert=in_files(tmp_path / "raw"))
+        run(plan, store, backend(2), IN_ORDER, convert=in_files(tmp_path / "raw"))
     store.left = -1
-    run(plan, store, executor(2), IN_ORDER, convert=in_files(tmp_path / "raw"))
+    run(plan, store, backend(2), IN_ORDER, convert=in_files(tmp_path / "raw"))
     check(THREE, plan, store, IN_ORDER)
 
 
 def test_what_two_plans_put_out_is_compared_whole(tmp_path: Path):
-    one, convert = executor(3), in_files(tmp_path)
+    one, convert = backend(3), in_files(tmp_path)
     rows = pa.table({"n": [1, 1, 2, 3], "x": [0.5, 0.5, None, 1.5]})
     one.put("old", convert(rows))
     for new, differences in ((rows.take([3, 2, 1, 0]), 0), (rows.slice(1), 1)):
@@ -56,7 +56,7 @@ def test_what_two_plans_put_out_is_compared_whole(tmp_path: Path):
 
 
 def test_parts_in_parentheses_are_shared_out_too(tmp_path: Path):
-    one, store = executor(3), DeltaStore(tmp_path / "store")
+    one, store = backend(3), DeltaStore(tmp_path / "store")
     rows = pa.table({"n": list(range(20))})
     one.put("a", in_files(tmp_path / "raw")(rows))
     one.run("twice", parsed("(SELECT n FROM a) UNION ALL (SELECT n + 20 AS n FROM a)"))

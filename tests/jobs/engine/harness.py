@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from jobs.backends import Executor
+from jobs.backends import SqlBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import WINDOWS, Engine, Job
 from jobs.tables.columns import REASON, ROW
@@ -121,12 +121,12 @@ def _raw(rows: pa.Table) -> pa.Table:
 def run(
     plan: Plan,
     store: Store,
-    executor: Executor,
+    backend: SqlBackend,
     how: Delivery,
     convert: Callable[[pa.Table], Any] = lambda rows: rows,
 ) -> None:
     """Carry out all batches of one plan, every other as one that spans many windows."""
-    engine = Engine(job_of(plan, how), store, executor, clock=lambda: BEGAN + SPAN)
+    engine = Engine(job_of(plan, how), store, backend, clock=lambda: BEGAN + SPAN)
     for number, batch in enumerate(deliver(tuples(plan.query), how)):
         if number == how.batches // 2:
             while engine.compact():

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.cloudpickle import dumps, loads
 
-from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.backends.spark_duckdb.backend import SparkDuckBackend
 
 
 @dataclass
@@ -36,6 +36,6 @@ class Inline:
         return [row for number in self._numbers for row in loads(sent)([number])]
 
 
-def executor(tasks: int) -> TasksExecutor:
+def backend(tasks: int) -> SparkDuckBackend:
     """One that shares a batch out among so many tasks."""
-    return TasksExecutor(Inline(tasks))  # type: ignore[arg-type]
+    return SparkDuckBackend(Inline(tasks))  # type: ignore[arg-type]

@@ -2,21 +2,21 @@
 
 import pytest
 
-from jobs.engine.migration.backfill_budget import Pace
+from jobs.engine.migration.backfill_budget import BackfillBudget
 
 USUAL = 1.0
 ROWS = [1000] * 4
 
 
-def pace(interval: float = 0.0) -> Pace:
-    made = Pace(interval)
+def pace(interval: float = 0.0) -> BackfillBudget:
+    made = BackfillBudget(interval)
     for took in (9.0, USUAL, USUAL):
         made.rest(took)
     return made
 
 
 def filled(
-    made: Pace, price: float, row: float, states: int = 1, table: float = 0.0
+    made: BackfillBudget, price: float, row: float, states: int = 1, table: float = 0.0
 ) -> list[list[int]]:
     """What is filled of so many states, one after another, if it takes that long."""
     done: list[list[int]] = []
@@ -80,7 +80,7 @@ def test_a_table_is_made_once_for_each_state():
 
 
 def test_without_a_usual_batch_nothing_is():
-    made = Pace()
+    made = BackfillBudget()
     made.before(saves=0.5)
     assert filled(made, price=0.0, row=0.0) == [[]]
 

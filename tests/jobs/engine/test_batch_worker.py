@@ -7,22 +7,22 @@ from threading import Event, Thread
 
 import pytest
 
-from jobs.engine.batch_worker import Beside
-from jobs.sources.checkpoint import put_back
+from jobs.engine.batch_worker import SerialWorker
+from jobs.sources.checkpoint import rewind_unfinished_batch
 
 PATIENCE = 20
 """Seconds after which a test has failed."""
 
 
 @pytest.fixture
-def beside() -> Iterator[Beside]:
-    made = Beside()
+def beside() -> Iterator[SerialWorker]:
+    made = SerialWorker()
     yield made
     with suppress(ZeroDivisionError):
         made.close()
 
 
-def test_one_batch_waits_for_the_other(beside: Beside):
+def test_one_batch_waits_for_the_other(beside: SerialWorker):
     end = Event()
     done: list[int] = []
 
@@ -43,7 +43,7 @@ def test_one_batch_waits_for_the_other(beside: Beside):
     assert done == [1, 2]
 
 
-def test_an_error_is_raised_each_time_and_nothing_else_begins(beside: Beside):
+def test_an_error_is_raised_each_time_and_nothing_else_begins(beside: SerialWorker):
     done: list[int] = []
 
     def fail() -> None:
@@ -59,7 +59,7 @@ def test_an_error_is_raised_each_time_and_nothing_else_begins(beside: Beside):
 
 
 def test_the_end_waits_for_the_last_one():
-    beside, done = Beside(), []
+    beside, done = SerialWorker(), []
     beside.begin(lambda: done.append(Event().wait(0.1)))
     beside.close()
     assert len(done) == 1
@@ -97,7 +97,7 @@ def test_what_spark_noted_too_early_is_put_back(
 ):
     checkpoint = _checkpoint(tmp_path, offsets, commits)
     for _ in range(2):
-        put_back(checkpoint, done)
+        rewind_unfinished_batch(checkpoint, done)
         for kind, count in zip(("offsets", "commits"), left, strict=True):
             names = {path.name for path in (checkpoint / kind).iterdir()}
             expected = {name for b in range(count) for name in (str(b), f".{b}.crc")}
@@ -115,6 +115,6 @@ def test_what_a_power_cut_has_torn_is_taken_back(tmp_path: Path, torn: str, left
         (checkpoint / name).parent.mkdir(parents=True, exist_ok=True)
         (checkpoint / name).write_bytes(b"v1\n{}")
     (checkpoint / torn).write_bytes(left)
-    put_back(checkpoint, 2)
+    rewind_unfinished_batch(checkpoint, 2)
     found = {str(p.relative_to(checkpoint)) for p in checkpoint.glob("**/*") if p.is_file()}
     assert found == set(whole) - {torn, "offsets/3"}

@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
 from jobs.tables.columns import REASON, ROW
@@ -53,7 +53,7 @@ def carried_out(store: MemoryStore, *batches: Mapping[str, Rows]) -> list[Progre
     plan = build(joined("ab", [("a", "b")], bounds), parse("(a b)"))
     streams = {one.name: Ingest(one) for one in plan.query.streams.values()}
     clock = WINDOW * WINDOWS * MICROSECONDS
-    engine = Engine(Job("j", streams, {"q": plan}), store, DuckExecutor(), lambda: clock)
+    engine = Engine(Job("j", streams, {"q": plan}), store, DuckBackend(), lambda: clock)
     try:
         return [
             engine.run(number, {name: relation(rows) for name, rows in batch.items()})

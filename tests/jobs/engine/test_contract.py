@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.backends import Executor
-from jobs.backends.duckdb.backend import DuckExecutor
-from jobs.backends.parquet_input import Filed
-from jobs.backends.spark.backend import SparkExecutor
-from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.backends import SqlBackend
+from jobs.backends.duckdb.backend import DuckBackend
+from jobs.backends.parquet_input import ParquetInput
+from jobs.backends.spark.backend import SparkBackend
+from jobs.backends.spark_duckdb.backend import SparkDuckBackend
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.memory_store import MemoryStore
 from jobs.tables.store import Store
@@ -62,7 +62,7 @@ def test_duckdb(case):
     for at, plan in enumerate(plans(case, most=26)):
         how = DELIVERIES[at % len(DELIVERIES)]
         store = MemoryStore()
-        run(plan, store, DuckExecutor(), how)
+        run(plan, store, DuckBackend(), how)
         check(case, plan, store, how)
 
 
@@ -71,22 +71,22 @@ def test_any_delivery_gives_the_same(how):
     case = CASES[6]
     for plan in plans(case, most=2):
         store = MemoryStore()
-        run(plan, store, DuckExecutor(), how)
+        run(plan, store, DuckBackend(), how)
         check(case, plan, store, how)
     assert store.exists("late/a") == (how == LATE)
 
 
-def in_files(directory: Path) -> Callable[[pa.Table], Filed]:
+def in_files(directory: Path) -> Callable[[pa.Table], ParquetInput]:
     """Rows as the tasks of Spark take them: two files, of which one may be empty."""
 
-    def convert(rows: pa.Table) -> Filed:
+    def convert(rows: pa.Table) -> ParquetInput:
         directory.mkdir(exist_ok=True)
         files = []
         for part in (rows.slice(0, 7), rows.slice(7)):
             path = str(directory / f"{uuid4().hex}.parquet")
             pq.write_table(part, path)
             files.append((path, part.num_rows))
-        return Filed(tuple(files), rows.schema)
+        return ParquetInput(tuple(files), rows.schema)
 
     return convert
 
@@ -102,14 +102,14 @@ def test_spark(engine: str, case: Case, spark: SparkSession, tmp_path: Path):
     for at, plan in enumerate(chosen):
         how = (Delivery(2), DISORDERED)[at] if len(case.query.inputs) == 3 else Delivery(2)
         store, duck = DeltaStore(tmp_path / str(at)), MemoryStore()
-        executor: Executor = SparkExecutor(spark)
+        backend: SqlBackend = SparkBackend(spark)
         convert: Callable[[pa.Table], Any] = spark.createDataFrame
         if engine == "spark-duckdb":
-            executor, convert = TasksExecutor(spark), in_files(tmp_path / "raw")
-        run(plan, store, executor, how, convert=convert)
-        executor.close()
+            backend, convert = SparkDuckBackend(spark), in_files(tmp_path / "raw")
+        run(plan, store, backend, how, convert=convert)
+        backend.close()
         check(case, plan, store, how)
-        run(plan, duck, DuckExecutor(), how)
+        run(plan, duck, DuckBackend(), how)
         assert tables(store) == tables(duck)
 
 
@@ -145,6 +145,6 @@ def test_a_select_above_combined_tuples_counts():
     join = Join(parts, between, query.bounds, ((1,), (0,)))
     plan = Plan(query, Emit(GroupBy(join, query.grouping), query.output))
     store = MemoryStore()
-    run(plan, store, DuckExecutor(), DELIVERIES[0])
+    run(plan, store, DuckBackend(), DELIVERIES[0])
     check(case, plan, store, DELIVERIES[0])
     assert store.load("out/q").num_rows

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.backends import Executor
-from jobs.backends.duckdb.backend import DuckExecutor
-from jobs.backends.spark.backend import SparkExecutor
-from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.backends import SqlBackend
+from jobs.backends.duckdb.backend import DuckBackend
+from jobs.backends.spark.backend import SparkBackend
+from jobs.backends.spark_duckdb.backend import SparkDuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
 from jobs.tables.columns import REASON, ROW
@@ -56,10 +56,10 @@ def _rows(times: list[int | None]) -> pa.Table:
     })  # fmt: skip
 
 
-def _fates(store: DeltaStore, executor: Executor, convert: Any) -> dict[int | None, str]:
+def _fates(store: DeltaStore, backend: SqlBackend, convert: Any) -> dict[int | None, str]:
     query = parse("SELECT n FROM a", {"a": STREAM})
     job = Job("edges", {"a": Ingest(STREAM, ahead=AHEAD)}, {"q": build(query, as_written(query))})
-    engine = Engine(job, store, executor, clock=lambda: CLOCK)
+    engine = Engine(job, store, backend, clock=lambda: CLOCK)
     engine.run(0, {"a": convert(_rows([10**6]))})
     engine.run(1, {"a": convert(_rows(list(FATES)))})
     engine.close()
@@ -75,7 +75,7 @@ def _fates(store: DeltaStore, executor: Executor, convert: Any) -> dict[int | No
 
 
 def test_duckdb(tmp_path: Path):
-    assert _fates(DeltaStore(tmp_path), DuckExecutor(), lambda rows: rows) == FATES
+    assert _fates(DeltaStore(tmp_path), DuckBackend(), lambda rows: rows) == FATES
 
 
 @pytest.mark.parametrize("engine", ["spark", "spark-duckdb"])
@@ -86,6 +86,6 @@ def test_spark(engine: str, spark: SparkSession, tmp_path: Path):
         return spark.read.parquet(*(path for path, _ in files(rows).files))
 
     if engine == "spark":
-        assert _fates(store, SparkExecutor(spark), frame) == FATES
+        assert _fates(store, SparkBackend(spark), frame) == FATES
     else:
-        assert _fates(store, TasksExecutor(spark), files) == FATES
+        assert _fates(store, SparkDuckBackend(spark), files) == FATES

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.inline_compaction import Limits, tidy
 from jobs.engine.microbatch import Engine, Job
@@ -29,7 +29,7 @@ def _engine(store: DeltaStore) -> Engine:
     plan = build(joined("ab", [("a", "b")]), parse("(a b)"))
     streams = {one.name: Ingest(one) for one in plan.query.streams.values()}
     clock = count(100 * SECOND)
-    return Engine(Job("j", streams, {"q": plan}), store, DuckExecutor(), clock.__next__)
+    return Engine(Job("j", streams, {"q": plan}), store, DuckBackend(), clock.__next__)
 
 
 def _input(batch: int) -> dict[str, pa.Table]:

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.backends import Executor
-from jobs.backends.duckdb.backend import DuckExecutor
-from jobs.backends.spark.backend import SparkExecutor
+from jobs.backends import SqlBackend
+from jobs.backends.duckdb.backend import DuckBackend
+from jobs.backends.spark.backend import SparkBackend
 from jobs.engine.microbatch import Engine
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.memory_store import MemoryStore
-from jobs.tables.requests import Request, ask, told
+from jobs.tables.requests import Request, append_request, read_events
 from jobs.tables.store import Store
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS
@@ -39,7 +39,7 @@ from tests.jobs.engine.harness import (
     results,
     tuples,
 )
-from tests.jobs.engine.inline import executor
+from tests.jobs.engine.inline import backend
 from tests.jobs.engine.test_contract import in_files, plans
 
 Way = tuple[Plan, str]
@@ -71,7 +71,7 @@ def migrate(
     start: Plan,
     ways: Iterator[Way],
     store: Store,
-    runs: Executor,
+    runs: SqlBackend,
     given: Input,
     convert: Callable[[pa.Table], Any] = lambda rows: rows,
 ) -> int:
@@ -82,12 +82,12 @@ def migrate(
     for number, batch in enumerate(deliver(streams, given.how)):
         if number and arrived == asked and (way := next(ways, None)):
             target, strategy = way
-            ask(store, _request(asked, target, strategy))
+            append_request(store, _request(asked, target, strategy))
             asked += 1
         engine.run(number, {name: convert(rows) for name, rows in batch.items()})
         arrived = asked if engine.plans["q"] == target else arrived
     runs.close()
-    assert not [event for event in told(store) if event.phase in ("refused", "aborted")]
+    assert not [event for event in read_events(store) if event.phase in ("refused", "aborted")]
     if arrived == asked:
         kept = {f"state/{key}" for key in states(engine.plans["q"].root)}
         assert {table for table in store.tables() if table.startswith("state/")} <= kept
@@ -126,7 +126,7 @@ def tour(shapes: Sequence[Plan], todo: list[tuple[int, int]], strategy: str) -> 
 def unmigrated(case: Case, given: Input) -> Store:
     """What comes out if the plan stays as it is, which is what the oracle says."""
     store, (plan, *_) = MemoryStore(), plans(case, 1)
-    migrate(plan, iter(()), store, DuckExecutor(), given)
+    migrate(plan, iter(()), store, DuckBackend(), given)
     found = bag(results(store))
     assert found
     assert found == bag(expected(case.query, case.oracle, store, given.how, given.times))
@@ -141,7 +141,7 @@ def check(case: Case, strategy: str, most: int) -> int:
     while todo:
         store, left = MemoryStore(), len(todo)
         way = f"{strategy}, {count - left} of {count} pairs done"
-        migrate(shapes[todo[0][0]], tour(shapes, todo, strategy), store, DuckExecutor(), LONG)
+        migrate(shapes[todo[0][0]], tour(shapes, todo, strategy), store, DuckBackend(), LONG)
         _same(store, unmigrated(case, LONG), way)
         assert len(todo) < left, way
     return count
@@ -178,7 +178,7 @@ def test_spark(name, start, ways, spark: SparkSession, tmp_path: Path):
         return build(case.query, parse(tree))
 
     route = iter([(built(tree), strategy) for tree, strategy in ways])
-    runs = SparkExecutor(spark)
+    runs = SparkBackend(spark)
     arrived = migrate(built(start), route, store, runs, SHORT, convert=spark.createDataFrame)
     assert arrived == len(ways)
     _same(store, unmigrated(case, SHORT), name)
@@ -193,5 +193,5 @@ def test_on_the_default_engine(name: str, strategy: str, tmp_path: Path):
     todo = list(pairs(shapes, strategy))
     route, start = tour(shapes, todo, strategy), shapes[todo[0][0]]
     convert = in_files(tmp_path / "raw")
-    assert migrate(start, route, store, executor(2), SHORT, convert=convert)
+    assert migrate(start, route, store, backend(2), SHORT, convert=convert)
     _same(store, unmigrated(case, SHORT), f"{name} by {strategy}")

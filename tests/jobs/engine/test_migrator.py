@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from jobs.engine.migration.backfill import Filler
+from jobs.engine.migration.backfill import Backfiller
 from jobs.engine.migration.migrator import Migrator
 from jobs.tables.columns import ALWAYS
 from jobs.tables.partitions import Widths
-from jobs.tables.store import File
+from jobs.tables.store import DataFile
 from optimizer.migration.steps import CutOver, Fill, How, Track
 
 WHOLE, ROWS = 5, 1000
@@ -20,7 +20,7 @@ BUCKET = 10
 NOTHING: Any = None
 
 
-class _Slices(Filler):
+class _Slices(Backfiller):
     """Notes which slices are filled as one; each fill has a price, and each of its rows."""
 
     price = 0.045
@@ -62,7 +62,7 @@ class _Migrator(Migrator):
 
 
 def started() -> _Migrator:
-    files = {"b": [File("", ROWS, 0, BUCKET * (at + 1)) for at in range(WHOLE)]}
+    files = {"b": [DataFile("", ROWS, 0, BUCKET * (at + 1)) for at in range(WHOLE)]}
     states: Any = SimpleNamespace(files=files, cutoff=lambda _: ALWAYS)
     return _Migrator(NOTHING, NOTHING, states, Widths(), lambda: 0)
 

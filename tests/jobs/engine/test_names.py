@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.backends import Executor
-from jobs.backends.duckdb.backend import DuckExecutor
-from jobs.backends.spark.backend import SparkExecutor
-from jobs.backends.spark_duckdb.backend import TasksExecutor
+from jobs.backends import SqlBackend
+from jobs.backends.duckdb.backend import DuckBackend
+from jobs.backends.spark.backend import SparkBackend
+from jobs.backends.spark_duckdb.backend import SparkDuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
 from jobs.tables.columns import REASON, ROW
@@ -96,13 +96,13 @@ def _rows(stream: Stream, *, of: range) -> pa.Table:
     return pa.table(columns | {REASON: nothing, ROW: nothing})
 
 
-def _run(name: str, store: DeltaStore, executor: Executor, convert: Any) -> Counter[Any]:
+def _run(name: str, store: DeltaStore, backend: SqlBackend, convert: Any) -> Counter[Any]:
     sql, _ = QUERIES[name]
     query = parse(sql, STREAMS, 1_000_000)
     plan = build(query, as_written(query))
     streams = {stream.name: stream for stream in query.streams.values()}
     job = Job("names", {name: Ingest(stream) for name, stream in streams.items()}, {"by-q": plan})
-    engine = Engine(job, store, executor, clock=lambda: 10**7)
+    engine = Engine(job, store, backend, clock=lambda: 10**7)
     for number, part in enumerate((range(1, 2), range(2, 4))):
         engine.run(number, {n: convert(_rows(s, of=part)) for n, s in streams.items()})
     last = {n: _rows(s, of=range(77, 78)) for n, s in streams.items()}
@@ -131,7 +131,7 @@ def _expected(name: str) -> Counter[Any]:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_duckdb(name: str, tmp_path: Path):
-    found = _run(name, DeltaStore(tmp_path), DuckExecutor(), lambda rows: rows)
+    found = _run(name, DeltaStore(tmp_path), DuckBackend(), lambda rows: rows)
     assert found == _expected(name)
 
 
@@ -139,7 +139,9 @@ def test_duckdb(name: str, tmp_path: Path):
 @pytest.mark.parametrize("engine", ["spark", "spark-duckdb"])
 def test_spark(engine: str, name: str, spark: SparkSession, tmp_path: Path):
     if engine == "spark":
-        found = _run(name, DeltaStore(tmp_path), SparkExecutor(spark), spark.createDataFrame)
+        found = _run(name, DeltaStore(tmp_path), SparkBackend(spark), spark.createDataFrame)
     else:
-        found = _run(name, DeltaStore(tmp_path), TasksExecutor(spark), in_files(tmp_path / "raw"))
+        found = _run(
+            name, DeltaStore(tmp_path), SparkDuckBackend(spark), in_files(tmp_path / "raw")
+        )
     assert found == _expected(name)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from jobs.engine.process_usage import meter
-from jobs.sources.checkpoint import Part, Taken
+from jobs.sources.checkpoint import CheckpointOffsets, OffsetRange
 from jobs.sources.delta_table import _between
 from jobs.tables.history import History
 from jobs.tables.job_store import JobStore
@@ -70,15 +70,15 @@ def test_files_of_batches_are_found_in_logs_that_sum_up_others(tmp_path: Path):
     write("9.compact", range(10))
     write("10", range(10, 11))
     write("11", range(11, 12))
-    taken = Taken(tmp_path, 0)
-    parts = [Part(b, {"logOffset": b - 5}, {"logOffset": b - 3}) for b in (7, 9, 11, 13)]
+    taken = CheckpointOffsets(tmp_path, 0)
+    parts = [OffsetRange(b, {"logOffset": b - 5}, {"logOffset": b - 3}) for b in (7, 9, 11, 13)]
     assert taken.files_of(parts) == {
         Path(f"/in/{number} x.parquet"): batch
         for batch, numbers in ((7, (3, 4)), (9, (5, 6)), (11, (7, 8)), (13, (9, 10)))
         for number in numbers
     }
-    assert taken.files_of([Part(0, None, {"logOffset": 0})]) == {Path("/in/0 x.parquet"): 0}
-    assert taken.files_of([Part(1, {"logOffset": 3}, {"logOffset": 3})]) == {}
+    assert taken.files_of([OffsetRange(0, None, {"logOffset": 0})]) == {Path("/in/0 x.parquet"): 0}
+    assert taken.files_of([OffsetRange(1, {"logOffset": 3}, {"logOffset": 3})]) == {}
 
 
 def test_files_between_two_positions_in_a_delta_table(tmp_path: Path):
@@ -91,11 +91,11 @@ def test_files_between_two_positions_in_a_delta_table(tmp_path: Path):
 
     positions = [None, at(1, 0, starting=True), at(1, 1, starting=True), at(2, 0), at(4, -1)]
     found = [
-        [path for path, _ in _between(tmp_path, Part(i, start, end))]
+        [path for path, _ in _between(tmp_path, OffsetRange(i, start, end))]
         for i, (start, end) in enumerate(pairwise(positions))
     ]
     assert [len(files) for files in found] == [1, 1, 1, 1]
     assert len({file for files in found for file in files}) == 4
-    whole = [path for path, _ in _between(tmp_path, Part(0, None, at(3, -1)))]
+    whole = [path for path, _ in _between(tmp_path, OffsetRange(0, None, at(3, -1)))]
     assert sorted(whole) == sorted(file for files in found[:3] for file in files)
-    assert list(_between(tmp_path, Part(0, None, None))) == []
+    assert list(_between(tmp_path, OffsetRange(0, None, None))) == []

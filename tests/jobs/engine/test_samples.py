@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
 from jobs.engine.migration.samples import sampled
@@ -33,7 +33,7 @@ def held(tmp_path, query, tree, rows):
     streams = {s.name: Ingest(s) for s in query.streams.values()}
     store = DeltaStore(tmp_path)
     job = Job("j", streams, {"q": old})
-    engine = Engine(job, store, DuckExecutor(), lambda: 100 * SECOND)
+    engine = Engine(job, store, DuckBackend(), lambda: 100 * SECOND)
     engine.run(0, {one: relation(stream(one, "k", "v", "w"), rows[one]) for one in streams})
     engine.close()
     return old, store

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.inline_compaction import tidy
 from jobs.engine.microbatch import Engine, Job
@@ -42,7 +42,7 @@ def run(tmp_path, plan: Plan, rate: int, batches: int, widths: Widths, names):
     store, random = DeltaStore(tmp_path), Random(1)
     ingests = {one.name: Ingest(one) for one in plan.query.streams.values()}
     job = Job("j", ingests, {"q": plan}, widths=widths)
-    engine = Engine(job, store, DuckExecutor(), lambda: 10**12)
+    engine = Engine(job, store, DuckBackend(), lambda: 10**12)
     found: dict[str, list[int]] = {key: [] for key in names}
     for number in range(batches):
         inputs = {

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.backends import Executor
-from jobs.backends.duckdb.backend import DuckExecutor
-from jobs.backends.spark.backend import SparkExecutor
+from jobs.backends import SqlBackend
+from jobs.backends.duckdb.backend import DuckBackend
+from jobs.backends.spark.backend import SparkBackend
 from jobs.engine.microbatch import Engine
 from jobs.tables.columns import REASON, ROW
 from jobs.tables.delta_store import DeltaStore
@@ -22,7 +22,7 @@ from optimizer.query import Query, Stream
 from optimizer.sql import parse as query_of
 from optimizer.sql import parse_schema
 from tests.jobs.engine.harness import BEGAN, Delivery, job_of, results
-from tests.jobs.engine.inline import executor as tasks
+from tests.jobs.engine.inline import backend as tasks
 from tests.jobs.engine.test_contract import in_files
 
 STREAMS = {
@@ -139,11 +139,11 @@ def raw(name: str, rows: list[tuple[Any, ...]]) -> pa.Table:
 def carried_out(
     plan: Plan,
     store: Store,
-    executor: Executor,
+    backend: SqlBackend,
     count: int,
     convert: Callable[[pa.Table], Any] = lambda rows: rows,
 ) -> dict[int, tuple[Any, ...]]:
-    engine = Engine(job_of(plan, Delivery(count)), store, executor, clock=lambda: BEGAN)
+    engine = Engine(job_of(plan, Delivery(count)), store, backend, clock=lambda: BEGAN)
     names = {stream.name for stream in plan.query.streams.values()}
     for number, batch in enumerate(batches(count)):
         engine.run(number, {name: convert(rows) for name, rows in batch.items() if name in names})
@@ -151,7 +151,7 @@ def carried_out(
     keys = results(store).column("k").to_pylist()
     order = ["big", "wide", "whole", "fine", "part", "mean", "twice"]
     values = zip(*(rows.column(name).to_pylist() for name in order), strict=True)
-    executor.close()
+    backend.close()
     return dict(zip(keys, values, strict=True))
 
 
@@ -163,7 +163,7 @@ def planned(sql: str, tree: str) -> Plan:
 @pytest.mark.parametrize(("sql", "tree", "times"), CASES, ids=[case[1] for case in CASES])
 @pytest.mark.parametrize("count", [1, 3])
 def test_sums_are_exact_or_null(sql, tree, times, count):
-    found = carried_out(planned(sql, tree), MemoryStore(), DuckExecutor(), count)
+    found = carried_out(planned(sql, tree), MemoryStore(), DuckBackend(), count)
     assert found == expected(times)
 
 
@@ -180,7 +180,7 @@ def test_sums_shared_out_among_tasks(tmp_path: Path):
 
 @pytest.mark.parametrize(("sql", "tree", "times"), CASES[:3], ids=[case[1] for case in CASES[:3]])
 def test_sums_in_spark(sql, tree, times, spark: SparkSession, tmp_path: Path):
-    executor = SparkExecutor(spark)
+    backend = SparkBackend(spark)
     store = DeltaStore(tmp_path)
-    found = carried_out(planned(sql, tree), store, executor, 2, spark.createDataFrame)
+    found = carried_out(planned(sql, tree), store, backend, 2, spark.createDataFrame)
     assert found == expected(times)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs import specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.microbatch import Engine
 from jobs.errors import MidstreamError
 from jobs.tables.damage import DamagedError, note
@@ -26,7 +26,7 @@ def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Stage]
     streaming.streams(spec)
     ticks = iter(range(small.START, small.START + 10**12, 1_000_000))
     engine = Engine(
-        streaming.engine_job(spec), streaming.job_store(spec), DuckExecutor(), lambda: next(ticks)
+        streaming.engine_job(spec), streaming.job_store(spec), DuckBackend(), lambda: next(ticks)
     )
     stage = Stage(path, engine, capsys)
     stage.batches(3)

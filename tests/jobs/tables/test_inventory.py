@@ -8,7 +8,7 @@ from shutil import copytree, rmtree
 import pyarrow as pa
 import pytest
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.ingest import Ingest
 from jobs.engine.microbatch import Engine, Job
 from jobs.tables.columns import REASON, ROW
@@ -34,7 +34,7 @@ def engine(
     query = parse(sql, STREAMS, 10_000_000)
     ingests = {name: Ingest(stream) for name, stream in STREAMS.items()}
     job = Job("inventory", ingests, {"q": build(query, as_written(query))})
-    return Engine(job, store, DuckExecutor(), clock=lambda: 10**7)
+    return Engine(job, store, DuckBackend(), clock=lambda: 10**7)
 
 
 def rows(batch: int) -> dict[str, pa.Table]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from jobs.tables import partitions
 from jobs.tables.columns import UNTIL
 from jobs.tables.partitions import MOST_FILES, SMALL, Partitioning, Widths, mergeable, parted
-from jobs.tables.store import File
+from jobs.tables.store import DataFile
 from optimizer.plan import GroupBy, Join, build, parse, walk
 from optimizer.window import MICROSECONDS, everywhere
 from tests.optimizer.builders import counts, joined
@@ -153,11 +153,11 @@ def test_panes_are_kept_for_their_window_too():
 # --- merging -------------------------------------------------------------------------------------
 
 
-def file(name: str, count: int, until: int) -> File:
-    return File(name, count, count, until)
+def file(name: str, count: int, until: int) -> DataFile:
+    return DataFile(name, count, count, until)
 
 
-def merged(*given_: File, most: int = 4, closed: int | None = None) -> set[str]:
+def merged(*given_: DataFile, most: int = 4, closed: int | None = None) -> set[str]:
     return {one.path for one in mergeable(given_, WIDTH, most, closed)}
 
 

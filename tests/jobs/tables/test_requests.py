@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.engine.microbatch import Engine
 from jobs.migrations import records
 from jobs.tables.names import REQUESTS
 from jobs.tables.progress import last
-from jobs.tables.requests import Request, ask, told
+from jobs.tables.requests import Request, append_request, read_events
 from optimizer.plan import to_json
 from tests.jobs import small
 from tests.jobs.test_migrate import THREE, Stage, stage
@@ -24,7 +24,9 @@ WISH = Request("wish", 1, query="three", strategy="background", plan={"op": "sou
 def append(stage: Stage, content: str | None, id_: str | None = "wish", at: int | None = 1) -> None:
     """A row as any program may append it."""
     store = stage.watched.store
-    ask(store, Request("made", 0, kind="abort", target="nothing"))  # the table, if it is not there
+    append_request(
+        store, Request("made", 0, kind="abort", target="nothing")
+    )  # the table, if it is not there
     row = pa.table({"id": [id_], "at": [at], "content": [content]}, schema=store.schema(REQUESTS))
     store.commit(REQUESTS, [store.put(REQUESTS, row)], 0, writer=f"by {id_} {content}"[:50])
 
@@ -65,7 +67,7 @@ def test_rows_that_ask_for_nothing_doable(stage: Stage):
         append(stage, content and content.replace('"id": "wish"', f'"id": "{name}"'), name)
         stage.batches()
     assert stage.engine.progress.batch == 2 + len(BAD)
-    answers = {event.id: event for event in told(stage.watched.store) if event.id in BAD}
+    answers = {event.id: event for event in read_events(stage.watched.store) if event.id in BAD}
     assert {name: answers[name].phase for name in BAD} == dict.fromkeys(BAD, "refused")
     details = {name: event.detail for name, event in answers.items()}
     assert {name: details[name] for name, (_, why) in BAD.items() if why not in details[name]} == {}
@@ -86,7 +88,7 @@ def test_the_next_process_goes_on_beside_such_rows(stage: Stage):
     append(stage, None, None, None)
     stage.batches()
     assert [record.phase for record in records(stage.watched.store)] == ["refused", "refused"]
-    engine = Engine(stage.engine.job, stage.watched.store, DuckExecutor(), lambda: small.START)
+    engine = Engine(stage.engine.job, stage.watched.store, DuckBackend(), lambda: small.START)
     again = replace(stage, engine=engine)
     stage.json(*THREE, "--yes")
     assert again.batches(3).batch == 6
@@ -99,7 +101,9 @@ def test_two_rows_of_one_id_are_answered_once(stage: Stage):
     for reason in ("once", "again"):
         append(stage, wish(plan=plan, reason=reason, at_batch=99))
     stage.batches()
-    assert [event.phase for event in told(stage.watched.store) if event.id == "wish"] == ["waiting"]
+    assert [event.phase for event in read_events(stage.watched.store) if event.id == "wish"] == [
+        "waiting"
+    ]
 
 
 def test_a_torn_file_of_requests_is_told_once_and_ends_nothing(stage: Stage):
@@ -110,5 +114,5 @@ def test_a_torn_file_of_requests_is_told_once_and_ends_nothing(stage: Stage):
     (stage.watched.storage / REQUESTS / file.path).write_bytes(b"PAR1 torn")
     stage.batches(3)
     assert last(stage.watched.store).batch == 5
-    assert [e.phase for e in told(stage.watched.store) if e.id == REQUESTS] == ["refused"]
+    assert [e.phase for e in read_events(stage.watched.store) if e.id == REQUESTS] == ["refused"]
     assert f"{REQUESTS}/{file.path} cannot be read" in stage.says(1, "migration", "status", "JOB")

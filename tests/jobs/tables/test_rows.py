@@ -18,9 +18,11 @@ from jobs.tables.progress import Progress
 from jobs.tables.requests import Event
 
 DONE = asdict(Progress(
-    batch=0, streams={"a": progress.Flow(3)}, operators={"x": progress.Work(1, 2, 16, 0.5)}
+    batch=0,
+    streams={"a": progress.StreamStats(3)},
+    operators={"x": progress.OperatorStats(1, 2, 16, 0.5)},
 ))  # fmt: skip
-DECIDED = asdict(progress.Decision(0, 7))
+DECIDED = asdict(progress.BatchDecision(0, 7))
 
 
 @pytest.fixture
@@ -43,9 +45,11 @@ def test_what_an_earlier_version_did_not_write_has_its_default(store: DeltaStore
     put(store, PROGRESS, {"batch": 0, "streams": {"a": flow}, "operators": {"x": work}})
     put(store, DECISIONS, {"batch": 0, "clock": 7})
     assert progress.last(store) == Progress(
-        batch=0, streams={"a": progress.Flow(3)}, operators={"x": progress.Work(1, 2, 16, 0.5)}
+        batch=0,
+        streams={"a": progress.StreamStats(3)},
+        operators={"x": progress.OperatorStats(1, 2, 16, 0.5)},
     )
-    assert progress.latest(store) == progress.decided(store, 0) == progress.Decision(0, 7)
+    assert progress.latest(store) == progress.decided(store, 0) == progress.BatchDecision(0, 7)
 
 
 LATER = "control/{} has mood: it was written by another version of midstream, a newer one; go on with that one, or give the job another storage"  # noqa: E501
@@ -87,7 +91,7 @@ def test_a_row_that_lacks_what_it_needs_is_refused(store: DeltaStore):
 def test_what_happened_is_read_whatever_else_it_says(store: DeltaStore):
     event = Event("m", "q", "done", 3, 5)
     put(store, MIGRATIONS, asdict(event) | {"mood": 1})
-    assert requests.told(store) == [event]
+    assert requests.read_events(store) == [event]
 
 
 def test_decisions_of_another_version_are_read(tmp_path: Path):

@@ -13,7 +13,7 @@ from jobs.tables.columns import BATCH, UNTIL
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.memory_store import MemoryStore
 from jobs.tables.partitions import Partitioning, put_partitions
-from jobs.tables.store import File, Store
+from jobs.tables.store import DataFile, Store
 
 TABLE = "state/k"
 TENS = Partitioning(10)
@@ -46,13 +46,13 @@ def rows(batch: int, *values: tuple[int, int]) -> pa.Table:
     )
 
 
-def append(store: Store, batch: int, *values: tuple[int, int]) -> list[File]:
+def append(store: Store, batch: int, *values: tuple[int, int]) -> list[DataFile]:
     files = put_partitions(store, TABLE, rows(batch, *values), TENS)
     store.commit(TABLE, files, batch)
     return files
 
 
-def until(store: Store, cutoff: int) -> list[File]:
+def until(store: Store, cutoff: int) -> list[DataFile]:
     return [file for file in store.files(TABLE) if file.until is not None and file.until <= cutoff]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.engine import microbatch
 from jobs.tables import progress
-from jobs.tables.progress import Decision, Progress
+from jobs.tables.progress import BatchDecision, Progress
 
 
 def a_replay_decides_anew(patch: pytest.MonkeyPatch) -> None:
@@ -20,7 +20,7 @@ def a_replay_takes_all_for_new(patch: pytest.MonkeyPatch) -> None:
     """What an interrupted batch has committed counts as part of the states once more."""
     real = microbatch._Batch
 
-    def batch(number: int, decision: Decision, *, fresh: bool) -> microbatch._Batch:
+    def batch(number: int, decision: BatchDecision, *, fresh: bool) -> microbatch._Batch:
         return real(number, decision, fresh=fresh or True)
 
     patch.setattr(microbatch, "_Batch", batch)

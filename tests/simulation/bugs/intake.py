@@ -8,7 +8,7 @@ import pytest
 
 from jobs.engine import ingest, microbatch
 from jobs.engine.ingest import Ingest, Intake
-from jobs.tables.progress import Decision, Flow
+from jobs.tables.progress import BatchDecision, StreamStats
 
 
 def _ingests(patch: pytest.MonkeyPatch, change: Callable[[Ingest], Ingest]) -> None:
@@ -63,10 +63,12 @@ def the_watermark_goes_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(microbatch, "_watermark", backwards)
 
 
-def _flows(patch: pytest.MonkeyPatch, change: Callable[[Flow, Any, Decision], Flow]) -> None:
+def _flows(
+    patch: pytest.MonkeyPatch, change: Callable[[StreamStats, Any, BatchDecision], StreamStats]
+) -> None:
     real = ingest._flow
 
-    def flow(row: Any, before: Flow | None, decision: Decision) -> Flow:
+    def flow(row: Any, before: StreamStats | None, decision: BatchDecision) -> StreamStats:
         return change(real(row, before, decision), row, decision)
 
     patch.setattr(ingest, "_flow", flow)
@@ -133,7 +135,7 @@ def late_tuples_join(patch: pytest.MonkeyPatch) -> None:
     """What is late is counted, and taken in like everything else."""
     real = ingest.take_in
 
-    def take_in(executor: Any, one: Ingest, flow: Flow, *rest: Any) -> Intake:
-        return real(executor, one, flow if flow.rejected else replace(flow, late=0), *rest)
+    def take_in(backend: Any, one: Ingest, flow: StreamStats, *rest: Any) -> Intake:
+        return real(backend, one, flow if flow.rejected else replace(flow, late=0), *rest)
 
     patch.setattr(microbatch, "take_in", take_in)

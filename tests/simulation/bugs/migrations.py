@@ -9,14 +9,14 @@ import pytest
 
 from jobs.engine import lower, microbatch
 from jobs.engine.migration import migrator
-from jobs.engine.migration.backfill import Filler
-from jobs.engine.migration.definition import Migration, coming
+from jobs.engine.migration.backfill import Backfiller
+from jobs.engine.migration.definition import Migration, target_plan
 from jobs.engine.migration.migrator import Migrator, Turn
 from jobs.engine.migration.rebuild import Slice, statement
 from jobs.engine.statements import Split
 from jobs.engine.states import States
 from jobs.tables.columns import ALWAYS
-from jobs.tables.progress import Decision, decided, latest
+from jobs.tables.progress import BatchDecision, decided, latest
 from jobs.tables.requests import Request
 from jobs.tables.store import Store
 from optimizer.migration.matching import States as Kept
@@ -49,7 +49,7 @@ def the_old_plan_puts_out_everything(patch: pytest.MonkeyPatch) -> None:
 def a_replay_forgets_the_cut_over(patch: pytest.MonkeyPatch) -> None:
     """An interrupted batch goes on with the plan of the batch before it."""
 
-    def forgetful(store: Store, batch: int) -> Decision | None:
+    def forgetful(store: Store, batch: int) -> BatchDecision | None:
         decision = decided(store, batch)
         return decision and replace(decision, plans={})
 
@@ -74,7 +74,7 @@ def an_aborted_plan_runs(patch: pytest.MonkeyPatch) -> None:
         m, made = self.migration, real(self, number, progress, plans, partial)
         if m is None or not any(e.phase == "aborted" for e in made.events):
             return made
-        new = coming(m.request, plans)
+        new = target_plan(m.request, plans)
         return replace(made, plans={**plans, m.request.query: new})
 
     patch.setattr(Migrator, "turn", turn)
@@ -93,29 +93,29 @@ def a_restart_forgets_a_hold(patch: pytest.MonkeyPatch) -> None:
 
 def a_restart_forgets_how_far_a_fill_was(patch: pytest.MonkeyPatch) -> None:
     """How many slices there are is known only to the process that made them."""
-    real = Filler._fill
+    real = Backfiller._fill
 
-    def made_by(process: Filler) -> Counter[tuple[str, int]]:
+    def made_by(process: Backfiller) -> Counter[tuple[str, int]]:
         slices: Counter[tuple[str, int]] = vars(process).setdefault("made", Counter())
         return slices
 
-    def fill(self: Filler, m: Migration, *rest: Any) -> float:
+    def fill(self: Backfiller, m: Migration, *rest: Any) -> float:
         table = real(self, m, *rest)
         made_by(self)[m.request.id, m.at] += 1
         return table
 
-    patch.setattr(Filler, "_fill", fill)
-    patch.setattr(Filler, "filled", lambda self, m: made_by(self)[m.request.id, m.at])
+    patch.setattr(Backfiller, "_fill", fill)
+    patch.setattr(Backfiller, "filled", lambda self, m: made_by(self)[m.request.id, m.at])
 
 
 def slices_overlap(patch: pytest.MonkeyPatch) -> None:
     """Each slice of a state has what those before it have."""
-    real = Filler._fill
+    real = Backfiller._fill
 
-    def fill(self: Filler, m: Any, made: Any, plans: Any, at: int, only: Any = None) -> float:
+    def fill(self: Backfiller, m: Any, made: Any, plans: Any, at: int, only: Any = None) -> float:
         return real(self, m, made, plans, at, only and replace(only, start=ALWAYS))
 
-    patch.setattr(Filler, "_fill", fill)
+    patch.setattr(Backfiller, "_fill", fill)
 
 
 def _filled_by(patch: pytest.MonkeyPatch, change: Callable[..., Any]) -> None:
@@ -158,12 +158,12 @@ def slices_leave_a_gap(patch: pytest.MonkeyPatch) -> None:
 
 def a_fill_is_taken_for_done(patch: pytest.MonkeyPatch) -> None:
     """The cut-over does not wait for the slices that are missing."""
-    patch.setattr(Filler, "lacks", lambda *_: False)
+    patch.setattr(Backfiller, "lacks", lambda *_: False)
 
 
 def what_an_attempt_filled_stays(patch: pytest.MonkeyPatch) -> None:
     """A state is filled beside what an interrupted attempt has left in it."""
-    patch.setattr(Filler, "_fill_whole", lambda self, m, plans: self._fill(m, m.step, plans, 0))
+    patch.setattr(Backfiller, "_fill_whole", lambda self, m, plans: self._fill(m, m.step, plans, 0))
 
 
 def nobody_maintains_what_is_built(patch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def nobody_maintains_what_is_built(patch: pytest.MonkeyPatch) -> None:
 
 def a_parallel_track_begins_empty(patch: pytest.MonkeyPatch) -> None:
     """The new plan lacks tuples that came before it and are young enough for it."""
-    patch.setattr(Filler, "fill_young", lambda *_: None)
+    patch.setattr(Backfiller, "fill_young", lambda *_: None)
 
 
 def both_plans_run_a_microsecond_too_briefly(patch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def both_plans_run_a_microsecond_too_briefly(patch: pytest.MonkeyPatch) -> None:
 def a_restart_forgets_a_migration(patch: pytest.MonkeyPatch) -> None:
     """A process that takes over does not know what is under way."""
 
-    def forgetful(store: Store) -> Decision | None:
+    def forgetful(store: Store) -> BatchDecision | None:
         decision = latest(store)
         return decision and replace(decision, migration=None)
 
@@ -223,13 +223,13 @@ def a_hold_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def a_fill_stops_early(patch: pytest.MonkeyPatch) -> None:
     """The youngest slice of a state is left out."""
-    real = Filler._sliced
+    real = Backfiller._sliced
 
-    def sliced(self: Filler, m: Migration, here: Any) -> Migration:
+    def sliced(self: Backfiller, m: Migration, here: Any) -> Migration:
         made = real(self, m, here)
         return replace(made, slices=(made.slices or ())[:-1])
 
-    patch.setattr(Filler, "_sliced", sliced)
+    patch.setattr(Backfiller, "_sliced", sliced)
 
 
 def a_part_is_taken_for_the_whole(patch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from jobs.backends.duckdb import backend
-from jobs.backends.duckdb.backend import DuckExecutor
-from jobs.backends.duckdb.segments import Segments, _Segment
+from jobs.backends.duckdb.backend import DuckBackend
+from jobs.backends.duckdb.segments import StateSegments, _Segment
 from jobs.engine import lower, microbatch, statements
 from jobs.engine.microbatch import Engine
 from jobs.engine.migration import rebuild
@@ -17,7 +17,7 @@ from jobs.tables import inventory, memory_store, partitions
 from jobs.tables.columns import UNTIL
 from jobs.tables.memory_store import MemoryStore
 from jobs.tables.partitions import Partitioning
-from jobs.tables.store import WRITER, File
+from jobs.tables.store import WRITER, DataFile
 
 
 def _retained(patch: pytest.MonkeyPatch, change: Callable[[int], int]) -> None:
@@ -100,12 +100,12 @@ def any_time_decides(patch: pytest.MonkeyPatch) -> None:
 
 
 def _opens(patch: pytest.MonkeyPatch, more: int) -> None:
-    real = DuckExecutor.open
+    real = DuckBackend.open
 
-    def opened(self: DuckExecutor, state: str, kept: Any, table: str, before: int) -> None:
+    def opened(self: DuckBackend, state: str, kept: Any, table: str, before: int) -> None:
         real(self, state, kept, table, before + more)
 
-    patch.setattr(DuckExecutor, "open", opened)
+    patch.setattr(DuckBackend, "open", opened)
 
 
 def a_batch_sees_itself(patch: pytest.MonkeyPatch) -> None:
@@ -120,15 +120,15 @@ def a_restart_forgets_the_last_batch(patch: pytest.MonkeyPatch) -> None:
 
 def tables_go_too_early(patch: pytest.MonkeyPatch) -> None:
     """A table of the copy is dropped once any of its rows is overdue."""
-    real = Segments.purge
+    real = StateSegments.purge
 
-    def purge(self: Segments, cutoff: int) -> None:
+    def purge(self: StateSegments, cutoff: int) -> None:
         self._segments = [
             replace(s, youngest=cutoff) if s.oldest <= cutoff else s for s in self._segments
         ]
         real(self, cutoff)
 
-    patch.setattr(Segments, "purge", purge)
+    patch.setattr(StateSegments, "purge", purge)
 
 
 def what_is_overdue_is_read(patch: pytest.MonkeyPatch) -> None:
@@ -139,31 +139,31 @@ def what_is_overdue_is_read(patch: pytest.MonkeyPatch) -> None:
 def a_merge_of_the_copy_forgets_a_table(patch: pytest.MonkeyPatch) -> None:
     """The rows of one batch are gone when many tables become one."""
 
-    def merge(self: Segments) -> None:
+    def merge(self: StateSegments) -> None:
         if len(alike := self.alike) >= self.few:
             self._merge([segment.rows for segment in alike[1:]], alike[0].size + 1)
             self._drop(alike)
 
-    patch.setattr(Segments, "merge", merge)
+    patch.setattr(StateSegments, "merge", merge)
 
 
 def rows_say_a_later_batch(patch: pytest.MonkeyPatch) -> None:
     """What a batch brings says that the next one brought it."""
-    real = DuckExecutor._write
+    real = DuckBackend._write
 
     def write(
         self: Any, rows: Any, kept: Any, table: str, batch: int | None, by: Any
-    ) -> list[File]:
+    ) -> list[DataFile]:
         return real(self, rows, kept, table, None if batch is None else batch + 1, by)
 
-    patch.setattr(DuckExecutor, "_write", write)
+    patch.setattr(DuckBackend, "_write", write)
 
 
 def a_partition_is_not_written(patch: pytest.MonkeyPatch) -> None:
     """Of several partitions, the last is not in the table."""
     real = partitions.put_partitions
 
-    def put(*arguments: Any, **options: Any) -> list[File]:
+    def put(*arguments: Any, **options: Any) -> list[DataFile]:
         files = real(*arguments, **options)
         return files[:-1] if len(files) > 1 else files
 
@@ -189,7 +189,7 @@ def what_is_written_is_there(patch: pytest.MonkeyPatch) -> None:
     """A file is part of its table before any commit."""
     put = MemoryStore.put
 
-    def seen(self: MemoryStore, table: str, *rest: Any, **options: Any) -> File:
+    def seen(self: MemoryStore, table: str, *rest: Any, **options: Any) -> DataFile:
         file = put(self, table, *rest, **options)
         self._tables[table].files.append(file)
         return file
@@ -201,7 +201,7 @@ def what_is_dropped_stays(patch: pytest.MonkeyPatch) -> None:
     """A commit does not remove what it says is gone."""
     commit = MemoryStore.commit
 
-    def kept(self: MemoryStore, *given: Any, gone: Sequence[File] = (), **options: Any) -> None:
+    def kept(self: MemoryStore, *given: Any, gone: Sequence[DataFile] = (), **options: Any) -> None:
         commit(self, *given[:4], **options)
 
     patch.setattr(MemoryStore, "commit", kept)
@@ -211,7 +211,7 @@ def a_merged_file_stays(patch: pytest.MonkeyPatch) -> None:
     """Rows of a merged file are there twice."""
     real = MemoryStore.merge
 
-    def merge(store: MemoryStore, table: str, files: Sequence[File], name: str = "") -> None:
+    def merge(store: MemoryStore, table: str, files: Sequence[DataFile], name: str = "") -> None:
         real(store, table, files, name)
         store._tables[table].files.append(files[0])
 
@@ -223,7 +223,7 @@ def a_merge_loses_a_file(patch: pytest.MonkeyPatch) -> None:
     read = MemoryStore.read
     real = MemoryStore.merge
 
-    def merge(store: MemoryStore, table: str, files: Sequence[File], name: str = "") -> None:
+    def merge(store: MemoryStore, table: str, files: Sequence[DataFile], name: str = "") -> None:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(MemoryStore, "read", lambda s, t, f: read(s, t, f[1:]))
             real(store, table, files, name)
