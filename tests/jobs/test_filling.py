@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs import cli, specs, streaming
-from jobs.backends.duckdb.backend import DuckExecutor
+from jobs.backends.duckdb.backend import DuckBackend
 from jobs.deciding.decisions import Decision
 from jobs.engine.microbatch import Engine
 from jobs.proposals import Running
@@ -122,7 +122,7 @@ def test_states_of_the_engine_fill_as_predicted(tmp_path: Path):
     plan = build(chain.query, parse("((a b) c)"))
     job = specs.load(job_file(chain, tmp_path, "young", plan))
     now, store = BEGAN + 60 * MICROSECONDS, streaming.job_store(job)
-    engine = Engine(streaming.engine_job(job), store, DuckExecutor(), lambda: now)
+    engine = Engine(streaming.engine_job(job), store, DuckBackend(), lambda: now)
     for number in range(5):
         inputs = {n: pq.read_table(tmp_path / f"data/{n}-{number}.parquet") for n in chain.streams}
         work = engine.run(number, inputs).operators
