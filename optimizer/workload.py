@@ -172,7 +172,7 @@ class Workload:
         for edge in self.joins:
             if edge not in query.graph.edges:
                 raise WorkloadError(f"the query has no predicate between {_names(edge)}")
-        for unknown in self.keys.keys() - {key.name for key in keys_of(query)}:
+        for unknown in self.keys.keys() - {k.name for k in keys_of(query)} if self.keys else ():
             raise WorkloadError(f"no three streams of the query are joined on {unknown}")
         for unknown in set(self.streams) | set(self.combine):
             if unknown not in query.streams:

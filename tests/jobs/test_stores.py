@@ -130,6 +130,28 @@ def test_a_storage_of_an_earlier_layout_is_refused_in_a_line(
     assert said["error"] == f"{old.parent / 'storage'} {REFUSED.format(LAYOUT)}"
 
 
+def test_what_is_heavy_in_the_inputs_of_a_key_is_shown(
+    old: Path, capsys: pytest.CaptureFixture[str]
+):
+    """An earlier version has not written it: there is nothing to show until it is gathered."""
+    words = ["stats", "show", str(old), "--keys", "--last", "1"]
+    assert cli.run(words) == 0
+    assert "heaviest" not in capsys.readouterr().out
+    store = StatsStore.of(old.parent / "storage")
+    heavy = [{"value": "7", "rows": 300}, {"value": "8", "rows": 20}]
+    rows = [
+        {"query": "three", "key": "a.k = b.k = c.k", "alias": alias, "rows": 1_000, "nulls": 80,
+         "heavy": heavy, "rest": 600, "others": 41.5}
+        for alias in "abc"
+    ]  # fmt: skip
+    store.replace(KEYS, store.windows()[-1], rows)
+    assert cli.run(words) == 0
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "three b a.k = b.k = c.k 1,000 7 (300), 8 (20) 600 42" in shown
+    code, found = told(capsys, *words)
+    assert (code, found["windows"][-1]["keys"]) == (0, rows)
+
+
 def test_what_needs_no_job_reads_an_earlier_layout(old: Path, capsys: pytest.CaptureFixture[str]):
     code, shown = told(capsys, "stats", "show", str(old))
     assert (code, [one["verdict"] for one in shown["windows"]]) == (0, ["good"] * 4)
