@@ -129,6 +129,7 @@ class Engine:
         self.job = job
         self.store = store
         self.backend = backend
+        store.settle()
         self.progress = last(store)
         self.states = States(store, backend, step)
         self._migrator = Migrator(

@@ -18,7 +18,7 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Tra
 
 from jobs.tables.columns import BATCH, UNTIL
 from jobs.tables.damage import whole
-from jobs.tables.durability import sync
+from jobs.tables.durability import sync, unsynced
 from jobs.tables.names import CONTROL, STATE
 from jobs.tables.paths import files_of
 from jobs.tables.store import WRITER, DataFile, latest_until
@@ -103,6 +103,14 @@ class DeltaStore:
         while self._unsynced:
             paths.append(self._unsynced.popleft())
         sync(paths)
+
+    def settle(self) -> None:
+        if self.durable:
+            sync(path for place in self._places() for path in unsynced(place))
+
+    def _places(self) -> list[Path]:
+        """Where tables are that this store may write to."""
+        return [self.path(table) for table in self.tables()]
 
     def _noted(self, table: str, since: int) -> int:
         """Have the next `sync` bring to the disk what a log has since a version; the newest one."""

@@ -46,6 +46,13 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def unsynced(table: Path) -> list[Path]:
+    """The newest parts of a Delta table's log, which may not be on the disk yet."""
+    log = table / "_delta_log"
+    entries, checkpoints = _numbered(log, ".json"), _numbered(log, ".checkpoint.parquet")
+    return [*entries[-_UNSYNCED:], *checkpoints[-1:], log / "_last_checkpoint"]
+
+
 # --- after a power cut ---------------------------------------------------------------------------
 
 

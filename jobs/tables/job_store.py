@@ -22,6 +22,9 @@ class JobStore(DeltaStore):
     def path(self, table: str) -> Path:
         return self.elsewhere.get(table) or super().path(table)
 
+    def _places(self) -> list[Path]:
+        return [*super()._places(), *self.elsewhere.values()]
+
 
 def checkpoint(storage: Path) -> Path:
     """Spark's own."""

@@ -67,6 +67,9 @@ class MemoryStore:
     def sync(self) -> None:
         pass
 
+    def settle(self) -> None:
+        pass
+
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> DataFile:
         self._made += 1
         path = f"{table}/{name or self._made}"

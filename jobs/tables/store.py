@@ -68,6 +68,12 @@ class Store(Protocol):
     def sync(self) -> None:
         """Bring all commits made so far to the disk."""
 
+    def settle(self) -> None:
+        """Bring to the disk what a process that was killed may have committed and not synced.
+
+        Whoever goes on takes it for done, and a power cut must not take it back later.
+        """
+
     def put(self, table: str, rows: pa.Table, until: int | None = None, name: str = "") -> DataFile:
         """Write rows to a file of their own, invisible until it is committed."""
 

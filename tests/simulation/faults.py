@@ -113,6 +113,9 @@ class FaultyStore(MemoryStore):
         super().sync()
         self._unsynced.clear()
 
+    def settle(self) -> None:
+        self._unsynced.clear()
+
     def merge(self, table: str, files: Sequence[DataFile], name: str = "") -> None:
         self.event(f"before merging files of {table}")
         self._remember(table)

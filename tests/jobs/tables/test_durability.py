@@ -113,6 +113,17 @@ def test_a_torn_commit_is_taken_back(left: bytes, tmp_path: Path):
     assert small.found(tmp_path / "out" / "q").total() == 0
 
 
+def test_what_a_killed_process_has_not_synced_is(tmp_path: Path, disk: Disk, monkeypatch):
+    """It was killed just before; who goes on takes what it finds for done, and tells Spark so."""
+    with monkeypatch.context() as patch:
+        patch.setattr(JobStore, "sync", lambda _: None)
+        small.go_on(durable(tmp_path), last=0)
+    commits = set(tmp_path.glob("**/_delta_log/*.json"))
+    assert not commits & disk.synced.keys()
+    small.engine(durable(tmp_path))
+    assert commits <= disk.synced.keys()
+
+
 def test_what_was_promised_is_not_taken_back(tmp_path: Path):
     """An entry that somebody has deleted is missed, and what follows it is left alone."""
     small.go_on(small.storage(tmp_path), last=2)

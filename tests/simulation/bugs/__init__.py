@@ -81,6 +81,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(states.an_old_storage_is_not_noticed, INVENTORY),
     Bug(states.all_writers_are_one, STORE),
     Bug(states.progress_comes_before_its_tables, MICROBATCH, migrations=True),
+    Bug(states.what_was_committed_and_not_synced_stays_so, MICROBATCH, migrations=True),
     Bug(states.tables_come_before_their_decision, MICROBATCH),
     Bug(batches.a_replay_decides_anew, MICROBATCH),
     Bug(batches.a_replay_takes_all_for_new, MICROBATCH),

@@ -18,6 +18,7 @@ from jobs.tables.columns import UNTIL
 from jobs.tables.memory_store import MemoryStore
 from jobs.tables.partitions import Partitioning
 from jobs.tables.store import WRITER, DataFile
+from tests.simulation.faults import FaultyStore
 
 
 def _retained(patch: pytest.MonkeyPatch, change: Callable[[int], int]) -> None:
@@ -287,6 +288,11 @@ def _syncs(patch: pytest.MonkeyPatch, method: str) -> None:
 def progress_comes_before_its_tables(patch: pytest.MonkeyPatch) -> None:
     """A batch is done on the disk, and what it wrote is not there yet."""
     _syncs(patch, "_settle")
+
+
+def what_was_committed_and_not_synced_stays_so(patch: pytest.MonkeyPatch) -> None:
+    """A process goes on from what a killed one had committed, which a power cut may take back."""
+    patch.setattr(FaultyStore, "settle", lambda _: None)
 
 
 def tables_come_before_their_decision(patch: pytest.MonkeyPatch) -> None:
