@@ -22,10 +22,11 @@ from pyspark.sql.types import StructType
 
 from jobs.backends.parquet_input import ParquetInput
 from jobs.backends.spark.backend import gathered
-from jobs.sources import Feed, Source, source
 from jobs.sources.checkpoint import CheckpointOffsets, OffsetRange
+from jobs.sources.common import Feed
 from jobs.sources.files import FilesSource
 from jobs.sources.generator import GeneratorSource
+from jobs.sources.registry import Source, source
 from jobs.tables.columns import BATCH
 from jobs.tables.origin import Origin
 from optimizer.query import Stream

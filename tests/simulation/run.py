@@ -210,13 +210,15 @@ def _overdue(
 ) -> Iterator[Difference]:
     """Files whose rows the last batch could not need any more, or that go too early or too late.
 
-    They are dropped with that batch's commit, unless they were filled just before.
+    They are dropped with that batch's commit, unless they were filled just before.  A plan before
+    this one may have kept rows for longer, and so in wider partitions.
     """
     if len(watermarks) < 2 or (watermark := watermarks[-2]) is None:
         return
     widest = Widths({name: max(WIDTHS) * width for name, width in case.job.widths.given.items()})
+    longest = max(plan.query.bounds.longest for plan in case.job.plans.values())
     for table, (node, keep) in _kept(case, store).items():
-        needed_from, width = _needed_from(node), widest.of(node, keep)
+        needed_from, width = _needed_from(node), widest.of(node, longest)
         for file in store.files(table) if store.exists(table) else ():
             until, filled = file.until or 0, any((table, file.until) in f for f in store.filled)
             if until + keep <= watermark and not filled:
