@@ -25,7 +25,7 @@ from optimizer.workload import Method, UnitCosts, Workload
 from stats.costs import SHIPPED, known
 
 if TYPE_CHECKING:
-    from jobs.commands.task import Task
+    from jobs.planning_task import Task
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _phase_one(task: "Task", objective: Objective, plan: str | None) -> tuple[Tr
 
 
 def _of_query(asked: Asked, document: Document) -> "tuple[Task, Engines]":
-    from jobs.commands.task import from_file
+    from jobs.planning_task import from_file
 
     if asked.workload is None and specs.is_job(document):
         return _of_job(specs.load(asked.file), asked.query)
@@ -167,14 +167,13 @@ def _shipped(crossing: float, units: UnitCosts, batch: float) -> Engines:
 
 def _of_job(job: specs.Job, query: str | None) -> "tuple[Task, Engines]":
     """By what its statistics show, if it has run; else by a modest load that is assumed."""
-    from jobs.commands.explain import has_run
-    from jobs.commands.task import from_job
-    from jobs.tables.paths import local
+    from jobs.planning_task import from_job
+    from jobs.tables.paths import has_run, local
     from stats.store import StatsStore
 
     task, batch = from_job(job, query), job.trigger.total_seconds()
     spark, duckdb = SHIPPED["spark"], SHIPPED["duckdb"]
-    if has_run(job):
+    if has_run(job.storage):
         store = StatsStore.of(local(job.storage))
         spark, duckdb = known(store, "spark"), known(store, "duckdb")
         task = _observed(job, task)

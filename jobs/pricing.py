@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jobs.commands.task import Task
 from jobs.engine.observed import observed as by_tables
+from jobs.planning_task import Task
 from jobs.specs import MICROSECOND, Job
 from jobs.status import moment
 from jobs.tables.job_store import JobStore

@@ -10,13 +10,13 @@ from pathlib import Path
 from shutil import disk_usage
 from typing import Any
 
-from jobs.commands.task import Task, from_job
 from jobs.documents import read
 from jobs.engine.microbatch import fingerprint
 from jobs.engine.migration.definition import begin_track, completed
 from jobs.engine.migration.migrator import context_of, plan_fingerprint, still_partial
 from jobs.engine.migration.samples import sampled
 from jobs.errors import InputError, RefusedError
+from jobs.planning_task import Task, from_job
 from jobs.pricing import Ground, ground
 from jobs.specs import MICROSECOND, Job
 from jobs.status import recent

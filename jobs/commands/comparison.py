@@ -12,7 +12,7 @@ from optimizer.explain import as_text, compact, cpu_number, cpu_text, memory_tex
 from optimizer.workload import Budget
 
 if TYPE_CHECKING:
-    from jobs.commands.task import Task
+    from jobs.planning_task import Task
     from optimizer.cost.dual import Cost
     from optimizer.memo import Offer
     from optimizer.search import Found

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import show
-from jobs.errors import InputError, MidstreamError, RefusedError
+from jobs.errors import InputError, RefusedError
+from jobs.pictures import draw
+from jobs.tables.paths import has_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.commands.task import Task
     from jobs.engine.state_layout import StateLayout
+    from jobs.planning_task import Task
     from jobs.pricing import Ground
     from jobs.specs import Job
     from optimizer.cost.dual import Priced
     from optimizer.picture.svg import Drawing
-    from optimizer.workload import Budget
 
 
 def explain(
@@ -188,12 +189,12 @@ def _makes(found: _Found) -> str:
 
 def _priced(file: Path, query: str | None, plan: str | None, workload: Path | None) -> _Found:
     from jobs import specs
-    from jobs.commands.task import from_file
     from jobs.documents import read
+    from jobs.planning_task import from_file
     from jobs.proposals import Subject
 
     why, job = "", specs.load(file) if specs.is_job(read(file)) else None
-    if workload is None and job is not None and has_run(job):
+    if workload is None and job is not None and has_run(job.storage):
         try:
             subject = Subject.of(job, query)
         except RefusedError as error:
@@ -204,28 +205,3 @@ def _priced(file: Path, query: str | None, plan: str | None, workload: Path | No
     task = from_file(file, query, workload)
     priced = task.price(task.start if plan is None else task.plan(plan))
     return _Found(task, priced, job=job, why=why)
-
-
-def has_run(job: "Job") -> bool:
-    """Whether there is anything to price its plans by."""
-    return "://" not in job.storage and (Path(job.storage) / "control" / "progress").exists()
-
-
-def draw(
-    priced: "Priced", path: Path,
-    *, title: str, budget: "Budget | None" = None, below: "Drawing | None" = None,
-) -> None:  # fmt: skip
-    """Write the picture of a plan."""
-    from optimizer.picture import as_svg
-
-    write(path, as_svg(priced, title, budget, below))
-
-
-def write(path: Path, picture: str) -> None:
-    """Write a picture, and the directories above it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise MidstreamError(f"cannot write the picture: {reason}", str(path)) from None

@@ -192,7 +192,7 @@ def _request(file: Path, proposal: "Proposal", how: Conduct) -> int:
 
 
 def _draw(proposal: "Proposal", path: Path) -> None:
-    from jobs.commands.explain import write
+    from jobs.pictures import write
     from optimizer.picture import diff
 
     title = f"{proposal.request.query}: what changes"

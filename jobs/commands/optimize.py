@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import show
-from jobs.commands.explain import draw
 from jobs.commands.pictures import check_pictures, picture, say_where
 from jobs.errors import InputError, RefusedError
 from jobs.objectives import FORMS
 from jobs.objectives import objective as wanted
+from jobs.pictures import draw
 from jobs.words import found as found_text
 from jobs.words import unknown
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jobs.commands.comparison import Run
-    from jobs.commands.task import Task
+    from jobs.planning_task import Task
     from optimizer.memo import Offer
 
 ALL = "all"
@@ -96,7 +96,7 @@ def chosen(strategy: str, task: "Task") -> list[str]:
 
 
 def _task(workload: Path, job: Path | None, query: str | None) -> "Task":
-    from jobs.commands.task import from_job, from_workload
+    from jobs.planning_task import from_job, from_workload
     from jobs.specs import load
 
     if job is not None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from jobs import show
-from jobs.commands.explain import write
 from jobs.commands.pictures import picture
+from jobs.pictures import write
 from optimizer.cost.fragments import DB, SPARK, Part
 from optimizer.explain import compact, cpu_number, per_second
 from optimizer.placement import Placed

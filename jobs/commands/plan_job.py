@@ -53,9 +53,9 @@ def check(job: "Job") -> None:
 
 
 def _draw(choice: "Choice", svg: Path) -> None:
-    from jobs.commands.explain import write
     from jobs.commands.pictures import picture
     from jobs.network.picture import as_svg
+    from jobs.pictures import write
 
     write(picture(svg, choice.taken.strategy), as_svg(choice.session))
 

@@ -255,8 +255,8 @@ def _tell(
 
 
 def _draw(found: "list[tuple[Session, dict[str, Any]]]", svg: Path) -> None:
-    from jobs.commands.explain import write
     from jobs.network.picture import as_svg
+    from jobs.pictures import write
 
     for session, _ in found:
         write(picture(svg, session.strategy), as_svg(session))

@@ -9,8 +9,8 @@ import typer
 from rich.text import Text
 
 from jobs import show
-from jobs.commands.explain import write
 from jobs.errors import InputError
+from jobs.pictures import write
 from jobs.words import found, one_of
 
 if TYPE_CHECKING:

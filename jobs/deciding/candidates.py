@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from time import perf_counter
 
-from jobs.commands.task import Task
 from jobs.deciding.decisions import Candidate
+from jobs.planning_task import Task
 from optimizer.cost.dual import Cost, Priced, price
 from optimizer.cost.feasibility import Objective, Utilisation
 from optimizer.memo import Memo, Offer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, inf, isfinite
 from typing import Any
 
-from jobs.commands.task import Task
+from jobs.planning_task import Task
 from jobs.proposals import Running
 from optimizer.cost.filling import Filling
 from optimizer.estimate import Estimate, Estimator

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.commands.task import Task
+from jobs.planning_task import Task
 from jobs.pricing import Ground, Prices, by_windows, recent
 from jobs.specs import Job
 from jobs.tables.paths import local

@@ -12,7 +12,6 @@ from math import isfinite
 from typing import Any
 
 from jobs import workloads
-from jobs.commands.task import Task, from_job
 from jobs.deciding.decisions import Approval, Decision, DecisionLog
 from jobs.deciding.filling import Due, due
 from jobs.deciding.learning import keep, learn
@@ -24,6 +23,7 @@ from jobs.engine.microbatch import fingerprint
 from jobs.engine.migration.migrator import ENDED, plan_fingerprint
 from jobs.errors import InputError, RefusedError
 from jobs.migrations import Record, new_id, records
+from jobs.planning_task import Task, from_job
 from jobs.pricing import Prices
 from jobs.proposals import Proposal, Running, Subject
 from jobs.specs import MICROSECOND, Job

@@ -8,7 +8,6 @@ from math import inf
 from time import perf_counter
 from typing import Any
 
-from jobs.commands.task import Task
 from jobs.deciding.candidates import (
     LIBRARY,
     RUNNING,
@@ -24,6 +23,7 @@ from jobs.deciding.decisions import Candidate
 from jobs.deciding.library import Entry, signature, still_good
 from jobs.deciding.objectives import ahead
 from jobs.deciding.observations import Glimpse, Seen, intermediate
+from jobs.planning_task import Task
 from optimizer.cost.dual import Priced, price
 from optimizer.cost.feasibility import Objective
 from optimizer.cost.throughput import Throughput

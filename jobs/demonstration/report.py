@@ -7,11 +7,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from jobs import show
-from jobs.commands.explain import draw, write
-from jobs.commands.task import Task
 from jobs.deciding.decisions import Decision
 from jobs.demonstration.look import Look
 from jobs.migrations import Record
+from jobs.pictures import draw, write
+from jobs.planning_task import Task
 from jobs.specs import Job
 from jobs.tables.history import History
 from jobs.tables.job_store import JobStore

@@ -139,7 +139,7 @@ def _columns(plan: Plan, estimator: Estimator) -> dict[str, frozenset[tuple[str,
 
 def _observed(job: "Job", name: str, plan: Plan) -> Workload:
     """What validated windows say; without any, nothing is made up."""
-    from jobs.commands.task import from_job
+    from jobs.planning_task import from_job
     from jobs.pricing import Prices, by_windows, recent
     from jobs.tables.paths import local
     from stats.store import StatsStore

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from jobs.commands.task import from_job
 from jobs.errors import InputError, RefusedError
 from jobs.network import state
 from jobs.network.deployments import DeploymentLog
 from jobs.network.job_load import joins_of, load_of, place_of
 from jobs.network.job_queries import Resolved
 from jobs.network.session import LostError, Place, Session
+from jobs.planning_task import from_job
 from jobs.pricing import Prices, by_windows, recent
 from jobs.proposals import Running
 from jobs.specs import Job

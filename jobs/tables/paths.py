@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from deltalake import DeltaTable
 
 from jobs.errors import MidstreamError, RefusedError
+from jobs.tables.names import PROGRESS
 
 LITERAL = {"__globPaths__": "false", "recursiveFileLookup": "true"}
 """Options with which Spark reads the files of these names, and no columns from directories."""
@@ -85,3 +86,8 @@ def _there(place: Path) -> Path:
     """What there is of a path: itself, or the nearest directory above it."""
     here = (one for one in (place, *place.parents) if os.access(one, os.F_OK, effective_ids=True))
     return next(here, place)
+
+
+def has_run(storage: str) -> bool:
+    """Whether a job has begun in a storage on this machine."""
+    return "://" not in storage and (Path(storage) / PROGRESS).exists()

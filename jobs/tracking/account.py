@@ -10,10 +10,10 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from jobs import workloads
-from jobs.commands.task import Task, from_job
 from jobs.deciding.decisions import Candidate, Decision
 from jobs.documents import Document
 from jobs.objectives import COST, objective
+from jobs.planning_task import Task, from_job
 from jobs.specs import Job
 from jobs.tables.paths import local
 from jobs.tracking.filling import filling

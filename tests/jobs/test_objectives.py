@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from jobs import cli
-from jobs.commands.task import from_workload
 from jobs.deciding.candidates import RUNNING, known, pick
 from jobs.deciding.objectives import ahead, changed, makes
 from jobs.objectives import objective
+from jobs.planning_task import from_workload
 from optimizer.cost.dual import Cost
 from optimizer.cost.rate.objective import Objective
 from optimizer.cost.throughput import Throughput

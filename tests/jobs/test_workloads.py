@@ -219,7 +219,7 @@ SETTLED = [
 
 
 def cost(query: Query, workload: Workload, plan: str) -> Cost:
-    from jobs.commands.task import Task
+    from jobs.planning_task import Task
 
     tree = parse(plan)
     return Task("", query, workload, Budget(), tree).price(tree).total

@@ -17,11 +17,11 @@ import yaml
 
 from jobs import specs, streaming
 from jobs.backends.duckdb.backend import DuckBackend
-from jobs.commands.task import Task
 from jobs.deciding.candidates import best
 from jobs.deciding.reoptimization import Asked, reoptimize
 from jobs.engine.microbatch import Engine
 from jobs.engine.migration.migrator import plan_fingerprint
+from jobs.planning_task import Task
 from jobs.tables.delta_store import DeltaStore
 from jobs.tables.lease import lease
 from jobs.tables.names import result_table

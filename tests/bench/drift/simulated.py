@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from jobs.commands.task import Task
 from jobs.deciding.candidates import best
 from jobs.deciding.observations import Glimpse, Seen
 from jobs.deciding.weighing import weigh
+from jobs.planning_task import Task
 from jobs.pricing import Ground, Prices
 from optimizer.drift import Outcome, Policy, Standing, judge
 from optimizer.migration import auto

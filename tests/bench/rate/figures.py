@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jobs.commands.explain import write
+from jobs.pictures import write
 from jobs.rating.picture import picture
 from jobs.rating.report import GIVEN, Planned, Report
 from jobs.rating.simulated import simulated
