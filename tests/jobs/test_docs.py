@@ -10,10 +10,15 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+NAMED = re.compile(r"`((?:jobs|optimizer|stats|dags)\.[\w.]+)`")
+"""Code, by its dotted name."""
+FILES = re.compile(r"`((?:[a-z_]+/)+[a-z_]*(?:\.py)?)`")
+"""Files and directories, as the page on architecture has them."""
 PAGES = ["README.md", "docs/cli.md", "docs/state-identity.md"]
 BLOCK = re.compile(r"(```console\n\$ midstream (.*)\n)((?:.*\n)*?)(```\n)")
 EFFORT = re.compile(r" +[\d,]+ +(> )?\d+\.\d m?s\b")
@@ -35,6 +40,24 @@ def printed(command: str) -> str:
 def steady(text: str) -> str:
     """Without what a search examined and how long it took, and how wide that makes a table."""
     return re.sub(" {2,}", "  ", EFFORT.sub(" ...", text))
+
+
+def test_the_glossary_names_code_that_is_there():
+    names = NAMED.findall((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    assert len(names) > 30
+    for name in names:
+        resolve_name(name)
+
+
+def test_the_page_on_architecture_names_files_that_are_there():
+    paths = FILES.findall((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert len(paths) > 30
+    places = (ROOT, ROOT / "jobs")
+    states = {"state/", "out/", "control/", "late/", "rejected/", "control/decisions",
+              "control/progress", "control/requests"}  # fmt: skip
+    missing = [p for p in paths if p not in states and not any((at / p).exists() for at in places)]
+    beside = [p for p in missing if not list((ROOT / "jobs").glob(f"**/{p}"))]
+    assert beside == []
 
 
 def shown() -> list[tuple[str, str, str]]:
