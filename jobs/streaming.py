@@ -4,9 +4,7 @@ Spark says which rows are batch number B and asks for B again until it is done; 
 asking twice harmless.  So a run may end anywhere, and the next one goes on.
 """
 
-import errno
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +18,6 @@ from shutil import rmtree
 from threading import Lock
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from jobs.backends.duckdb.backend import DuckBackend
 from jobs.backends.spark.backend import SparkBackend
@@ -28,10 +25,10 @@ from jobs.backends.spark_duckdb.backend import SparkDuckBackend
 from jobs.engine.batch_worker import SerialWorker
 from jobs.engine.ingest import Ingest
 from jobs.engine.inline_compaction import tidy
-from jobs.engine.microbatch import Engine, EngineError
+from jobs.engine.microbatch import Engine
 from jobs.engine.microbatch import Job as EngineJob
 from jobs.engine.resource_monitor import ResourceMonitor
-from jobs.errors import InputError, MidstreamError, RefusedError
+from jobs.errors import InputError, RefusedError
 from jobs.sources.checkpoint import CheckpointOffsets, noted, rewind_unfinished_batch
 from jobs.sources.files import FilesSource
 from jobs.sources.inputs import (
@@ -45,8 +42,9 @@ from jobs.sources.inputs import (
     rescued,
     union_of_streams,
 )
-from jobs.spark import DRIVER_JVM, QUICK_JVM, SparkUnavailableError, has_ended, session
+from jobs.spark import DRIVER_JVM, QUICK_JVM, has_ended, session
 from jobs.specs import MICROSECOND, Job
+from jobs.streaming_errors import MOMENT, explained
 from jobs.tables.damage import note, whole
 from jobs.tables.definitions import FILE as DEFINITIONS
 from jobs.tables.definitions import definitions, with_definition
@@ -106,9 +104,6 @@ class Extent:
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that ask to stop, but for those that who started the process wants ignored."""
 
-_MOMENT = 1.0
-"""Seconds from the end of a process's connections to the end of the process, at most."""
-
 
 class _StoppedError(Exception):
     """Raised in a batch that is not to begin any more."""
@@ -127,7 +122,7 @@ def run(
     job.check()
     job.check_runnable()
     storage = local(job.storage)
-    with _explained(storage), lease(storage), _nothing_to_finish():
+    with explained(storage), lease(storage), _nothing_to_finish():
         inputs = streams(job)
         if extent.until_caught_up and extent.batches is None:
             _must_end(inputs)
@@ -276,7 +271,7 @@ class _Run:
             try:
                 self._watch(writer.start())
             except Exception:
-                if not (self.asked and has_ended(_MOMENT)):
+                if not (self.asked and has_ended(MOMENT)):
                     raise
 
     def _watch(self, query: "StreamingQuery") -> None:
@@ -459,75 +454,3 @@ def _nothing_to_finish() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _explained(storage: Path) -> Iterator[None]:
-    """Errors as one line that says what to do."""
-    try:
-        yield
-    except MidstreamError:
-        raise
-    except EngineError as error:
-        raise RefusedError(str(error)) from None
-    except SparkUnavailableError as error:
-        raise MidstreamError(str(error)) from None
-    except Exception as error:
-        if how := has_ended(_MOMENT):
-            raise _lost(how) from None
-        raise _by_text(error, storage) from error
-
-
-def _lost(how: str) -> MidstreamError:
-    return MidstreamError(
-        f"Spark's Java process is gone ({how}), perhaps for want of memory: start the job again; "
-        "the batch under way is done again then, nothing is lost"
-    )
-
-
-def _full(storage: Path) -> MidstreamError:
-    return MidstreamError(
-        f"no space is left on the disk of {storage}: free some and start again; "
-        "the batch under way is done again then, nothing is lost"
-    )
-
-
-def _by_text(error: Exception, storage: Path) -> Exception:
-    """What Spark and Delta say in words only; of Spark's the line that says why."""
-    text = str(error)
-    if any(os.strerror(reason) in text for reason in (errno.ENOSPC, errno.EDQUOT)):
-        return _full(storage)
-    if not type(error).__module__.startswith(("pyspark.", "py4j.")):
-        return error
-    if found := _UNLIKE.search(text):
-        return MidstreamError(
-            f"directories below {unquote(found[1])}, or one of its files, name other columns than "
-            "those beside: let all name the same, or say recursiveFileLookup: true, and start again"
-        )
-    return MidstreamError(
-        f"Spark cannot go on: {_why(text)}; started again, the job does the batch under way again"
-    )
-
-
-_UNLIKE = re.compile(r"CONFLICTING_PARTITION_COLUMN_NAMES.*?\n\s+file:(/[^\n]*)", re.DOTALL)
-"""What Spark says where directories such as `k=v` lie beside others, and the first of them."""
-
-
-def _why(text: str) -> str:
-    """The innermost cause that Spark tells, without the query, stacks and numbers of tasks."""
-    for before in _BEFORE_THE_CAUSE:
-        text = before.split(text, maxsplit=1)[-1]
-    first = text.strip().partition("\n")[0]
-    return first.partition(" SQLSTATE:")[0].partition(". Consider ")[0].rstrip(".")
-
-
-_BEFORE_THE_CAUSE = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"terminated with exception: ",
-        r"An error occurred while calling \S+\s*: [\w.$]+: ",
-        r"most recent failure: [^\n]*?\([^)]*executor [^)]*\): [\w.$]+: ",
-        r"Traceback \(most recent call last\):(?:\n\s[^\n]*)*\n",
-    )
-)
-"""What Spark says before it says why: of a query, of a call, of a task, of Python in a task."""

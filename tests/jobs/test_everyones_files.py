@@ -15,7 +15,7 @@ import yaml
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from jobs import specs, streaming
+from jobs import specs, streaming, streaming_errors
 from jobs.backends.duckdb.backend import connect
 from jobs.sources import files
 from jobs.sources.checkpoint import OffsetRange
@@ -216,6 +216,6 @@ def test_partitions_that_differ_are_told_in_a_line():
         "\tPartition column name list #0: k\n\tPartition column name list #1: k, day\n\nPlease "
         "check the following directories:\n\n\tfile:/in/a%20b/k=1\n\tfile:/in/a%20b/k=1/day=2"
     )
-    said = str(streaming._by_text(AnalysisException(text), Path("storage")))
+    said = str(streaming_errors.explain(AnalysisException(text), Path("storage")))
     assert said.startswith("directories below /in/a b/k=1, or one of its files, name other columns")
     assert "\n" not in said

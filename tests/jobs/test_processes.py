@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import specs, streaming
+from jobs import specs, streaming, streaming_errors
 from jobs.tables.progress import history
 from tests.bench import crash
 from tests.jobs import small
@@ -129,4 +129,4 @@ TASK = (
     ],
 )
 def test_what_spark_says_is_the_cause(text: str, why: str):
-    assert streaming._why(text) == why
+    assert streaming_errors.cause(text) == why
