@@ -26,27 +26,25 @@ from jobs.tables.requests import (
     MIGRATE,
     UNREADABLE,
     Event,
+    Phase,
     Request,
     read_events,
     read_requests,
 )
 from jobs.words import unknown
 
-REQUESTED = "requested"
-"""The phase of what the job has not read yet."""
-
 PHASES: Mapping[str, str] = {
-    REQUESTED: "the job has not read it yet: it does so before its next batch",
-    "waiting": "accepted, not begun",
-    "building": "new states are filled, the old plan serves",
-    "tracking": "both plans run until no older tuple can join any more",
-    "proving": "the new plan shadows the old one, their results are compared",
-    "ready": "everything is there, the cut-over is held until it is released",
-    "done": "the new plan runs",
-    "aborted": "the old plan runs, as before",
-    "refused": "the old plan runs, nothing was begun",
-    "superseded": "a newer request took its place",
-    "cancelled": "withdrawn before it began",
+    Phase.REQUESTED: "the job has not read it yet: it does so before its next batch",
+    Phase.WAITING: "accepted, not begun",
+    Phase.BUILDING: "new states are filled, the old plan serves",
+    Phase.TRACKING: "both plans run until no older tuple can join any more",
+    Phase.PROVING: "the new plan shadows the old one, their results are compared",
+    Phase.READY: "everything is there, the cut-over is held until it is released",
+    Phase.DONE: "the new plan runs",
+    Phase.ABORTED: "the old plan runs, as before",
+    Phase.REFUSED: "the old plan runs, nothing was begun",
+    Phase.SUPERSEDED: "a newer request took its place",
+    Phase.CANCELLED: "withdrawn before it began",
 }
 """Where a migration stands, and what that means."""
 
@@ -65,7 +63,7 @@ class Record:
     @property
     def phase(self) -> str:
         """Where it stands."""
-        return next((e.phase for e in reversed(self.events) if e.phase in PHASES), REQUESTED)
+        return next((e.phase for e in reversed(self.events) if e.phase in PHASES), Phase.REQUESTED)
 
     def event(self, phase: str) -> Event:
         """When it came to a phase."""
@@ -79,7 +77,7 @@ class Record:
     @property
     def begun(self) -> bool:
         """Whether it is being carried out."""
-        return not self.ended and self.phase not in (REQUESTED, "waiting")
+        return not self.ended and self.phase not in (Phase.REQUESTED, Phase.WAITING)
 
 
 def records(store: JobStore) -> list[Record]:
@@ -139,7 +137,7 @@ def plan_before(store: JobStore, record: Record) -> Mapping[str, Any] | None:
         decision = latest(store)
         return decision.plans.get(query) if decision else None
     over = record.event(record.phase)
-    batch = over.batch - (over.phase == "done")
+    batch = over.batch - (over.phase == Phase.DONE)
     decisions = store.load(DECISIONS)
     found = decisions.filter(pc.equal(decisions.column("batch"), batch)).to_pylist()
     plans = BatchDecision.from_text(found[-1]["content"]).plans if found else {}
@@ -227,7 +225,9 @@ class Watched:
             "step": now["at"] + 1,
             "steps": len(now["steps"]),
             "progress": round(done, 3),
-            "eta_seconds": remaining(points) if self.running and record.phase != "ready" else None,
+            "eta_seconds": remaining(points)
+            if self.running and record.phase != Phase.READY
+            else None,
         }
 
 

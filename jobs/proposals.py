@@ -25,7 +25,7 @@ from jobs.tables.lease import holder
 from jobs.tables.names import DECISIONS, state_table
 from jobs.tables.paths import local
 from jobs.tables.progress import BatchDecision, latest
-from jobs.tables.requests import MIGRATE, Request, read_events, read_requests
+from jobs.tables.requests import MIGRATE, Phase, Request, read_events, read_requests
 from jobs.tables.rows import read as read_row
 from jobs.tables.store import DataFile
 from jobs.words import unknown
@@ -104,7 +104,7 @@ class Running:
 
     def waiting(self, query: str) -> list[Request]:
         """Migrations of a query that have been asked for and have not begun."""
-        begun = {event.id for event in read_events(self.store) if event.phase != "waiting"}
+        begun = {event.id for event in read_events(self.store) if event.phase != Phase.WAITING}
         return [
             request
             for request in read_requests(self.store)

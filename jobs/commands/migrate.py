@@ -11,6 +11,7 @@ from rich.text import Text
 from jobs import show
 from jobs.commands.run import JobFile
 from jobs.errors import InputError, RefusedError
+from jobs.tables.requests import Phase
 
 if TYPE_CHECKING:
     from jobs.proposals import Proposal
@@ -124,7 +125,7 @@ def settle(file: Path, id_: str, how: Conduct) -> int:
         show.as_json({"id": id_, "again": True, "status": end})
     else:
         show.plain(f"{id_} was asked for before: {end['phase']}")
-    return 0 if not how.watch or end["phase"] == "done" else 1
+    return 0 if not how.watch or end["phase"] == Phase.DONE else 1
 
 
 def micros(length: str | None) -> int | None:
@@ -180,12 +181,12 @@ def _request(file: Path, proposal: "Proposal", how: Conduct) -> int:
     if how.json:
         end = follow(watched, request.id, quiet=True) if how.watch else {}
         show.as_json({"id": request.id} | proposal.to_json() | {"status": end})
-        return 0 if not how.watch or end["phase"] == "done" else 1
+        return 0 if not how.watch or end["phase"] == Phase.DONE else 1
     show.out.print(Text.assemble("Asked for ", (request.id, "bold")), soft_wrap=True)
     if not how.watch:
         show.note(f"To follow it: midstream migration status {file} {request.id} --watch")
         return 0
-    return 0 if follow(watched, request.id)["phase"] == "done" else 1
+    return 0 if follow(watched, request.id)["phase"] == Phase.DONE else 1
 
 
 # --- for people ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from jobs import show
 from jobs.commands import migrate
 from jobs.commands.run import JobFile
 from jobs.errors import RefusedError
+from jobs.tables.requests import Phase
 
 if TYPE_CHECKING:
     from jobs.migrations import Watched
@@ -52,7 +53,7 @@ def status(
         found = follow(watched, found["id"], quiet=json, known=len(found["events"]))
     if json:
         show.as_json(found)
-    return 1 if watch and found["phase"] != "done" else 0
+    return 1 if watch and found["phase"] != Phase.DONE else 0
 
 
 @app.command()
@@ -112,7 +113,7 @@ def revert(  # noqa: PLR0913  # options, each by its name
     done = [record for record in found if record.phase == "done"]
     record = pick(done if id_ is None and done else found, id_)
     name = record.request.id
-    if record.phase != "done":
+    if record.phase != Phase.DONE:
         advice = "; `midstream migration abort` stops it" if not record.ended else ""
         raise RefusedError(f"{name} is {record.phase}, there is nothing to go back from{advice}")
     plan = plan_before(watched.store, record)
@@ -139,7 +140,7 @@ def _steer(
     record = watched.find(id_)
     target = record.request
     if record.ended:
-        advice = "; `midstream migration revert` goes back" if record.phase == "done" else ""
+        advice = "; `midstream migration revert` goes back" if record.phase == Phase.DONE else ""
         raise RefusedError(f"{target.id} is {record.phase} already{advice}")
     request = Request(
         new_id(now, kind), now, kind, target.id, target.query, strategy="", reason=reason, by=user()
@@ -150,10 +151,10 @@ def _steer(
         about = {"id": request.id, "kind": kind, "migration": target.id}
         read_events = {"answer": answer and answer.phase, "detail": answer.detail if answer else ""}
         show.as_json(about | read_events)
-        return 3 if answer and answer.phase == "refused" else 0
+        return 3 if answer and answer.phase == Phase.REFUSED else 0
     if answer is None:
         show.plain(f"{kind} {target.id}: {_unanswered(watched)}.")
-    elif answer.phase == "refused":
+    elif answer.phase == Phase.REFUSED:
         raise RefusedError(answer.detail)
     else:
         show.plain(f"{kind} {target.id}: done, before batch {answer.batch}.")
@@ -209,7 +210,7 @@ def stands(found: dict[str, Any]) -> str:
     text = f"{found['phase']}: {found['means']}"
     if found["step"] is not None:
         text += f"; step {found['step']} of {found['steps']}, {100 * found['progress']:.0f} % done"
-    if found["held"] and found["phase"] != "ready":
+    if found["held"] and found["phase"] != Phase.READY:
         text += "; its cut-over is held"
     if found["eta_seconds"] is not None:
         text += f", about {found['eta_seconds']:,.0f} s to go"
@@ -217,7 +218,7 @@ def stands(found: dict[str, Any]) -> str:
 
 
 def _line(event: dict[str, Any]) -> Text:
-    style = {"done": "green", "aborted": "red", "refused": "red", "hook": "yellow"}
+    style = {Phase.DONE: "green", Phase.ABORTED: "red", Phase.REFUSED: "red", Phase.HOOK: "yellow"}
     return Text.assemble(
         (f"{event['at'][11:19]}  before batch {event['batch']:>5}  ", "dim"),
         (f"{event['phase']:<10}", style.get(event["phase"], "")),

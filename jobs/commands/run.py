@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from jobs import show
+from jobs.tables.requests import Phase
 
 if TYPE_CHECKING:
     from jobs.tables.progress import Progress
@@ -87,13 +88,13 @@ def _line(batch: dict[str, Any]) -> None:
 
 def _news(event: dict[str, Any]) -> str:
     """What became of a migration, or of a request about one."""
-    if not event["strategy"] and event["phase"] == "done":
+    if not event["strategy"] and event["phase"] == Phase.DONE:
         return f"{event['detail']}: as asked"
     news = _HAPPENED.get(event["phase"], event["phase"])
     return f"{event['id']} {news}" + (f": {event['detail']}" if event["detail"] else "")
 
 
-_HAPPENED = {"waiting": "accepted", "done": "cut over"}
+_HAPPENED = {Phase.WAITING: "accepted", Phase.DONE: "cut over"}
 """Phases that sound better as news."""
 
 

@@ -7,6 +7,7 @@ from jobs.deciding.decisions import Decision
 from jobs.deciding.library import Entry
 from jobs.engine.microbatch import fingerprint
 from jobs.status import SECOND
+from jobs.tables.requests import Phase
 
 if TYPE_CHECKING:
     from jobs.deciding.reoptimization import Desk
@@ -21,9 +22,9 @@ def learn(desk: "Desk", query: str) -> None:
         return
     phase = next((one.phase for one in desk.records if one.request.id == migrated.request), "")
     entry = _entry(desk, migrated)
-    if phase == "done":
+    if phase == Phase.DONE:
         _note(desk, entry)
-    elif phase == "aborted":
+    elif phase == Phase.ABORTED:
         _drop(desk, entry)
 
 

@@ -30,7 +30,7 @@ from jobs.specs import MICROSECOND, Job
 from jobs.status import SECOND
 from jobs.tables.lease import holder
 from jobs.tables.paths import local
-from jobs.tables.requests import Event, Request, append_request
+from jobs.tables.requests import Event, Phase, Request, append_request
 from jobs.words import unknown
 from optimizer.drift import Choice, Outcome, Policy, Standing, Verdict, judge
 from optimizer.migration.cost import spell
@@ -242,7 +242,7 @@ def _standing(
         return Standing(obstacles=obstacles, forced=asked.force)
     record, last = ended[-1]
     back = basis.weighed is not None and plan_fingerprint(basis.weighed.taken.priced.plan)
-    returns = last.phase == "done" and record.request.base == back
+    returns = last.phase == Phase.DONE and record.request.base == back
     horizon = asked.now - policy_of(desk.job).horizon * SECOND
     turns = sum(event.at > horizon for _, event in ended)
     return Standing((asked.now - last.at) / SECOND, returns, turns, obstacles, asked.force)

@@ -17,6 +17,7 @@ from jobs.tables.history import History
 from jobs.tables.job_store import JobStore
 from jobs.tables.names import PROGRESS
 from jobs.tables.paths import local
+from jobs.tables.requests import Phase
 from jobs.tracking.account import priced, task_of
 from jobs.tracking.outcome import gaps
 from jobs.verify import Verdict, judge
@@ -99,15 +100,15 @@ class Report:
 
 def settled(now: Look) -> bool:
     """Whether a migration is over, and enough batches followed it to measure them."""
-    if now.job is None or now.migration is None or now.migration.phase != "done":
+    if now.job is None or now.migration is None or now.migration.phase != Phase.DONE:
         return False
     batch: int = now.job["batch"]
-    return batch > now.migration.event("done").batch + BATCHES
+    return batch > now.migration.event(Phase.DONE).batch + BATCHES
 
 
 def report(job: Job, decision: Decision, migration: Record, pictures: Path) -> Report:
     """Measure, verify and draw."""
-    first, cut = migration.events[0].batch, migration.event("done").batch
+    first, cut = migration.events[0].batch, migration.event(Phase.DONE).batch
     progress = History(JobStore(local(job.storage)), PROGRESS)
     done = {one["batch"]: one for one in progress.between(first - BATCHES - 1, cut + BATCHES)}
     waits = gaps(done.values())

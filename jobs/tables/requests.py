@@ -5,6 +5,7 @@ The job reads them between two batches, and says in `control/migrations` what be
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from json import dumps
 from typing import Annotated, Any
 
@@ -57,7 +58,24 @@ class Request:
     by: str = ""
 
 
-FINAL = ("done", "aborted", "refused", "superseded", "cancelled")
+class Phase(StrEnum):
+    """Where a migration stands; `HOOK` is none of its own: the command after it has failed."""
+
+    REQUESTED = "requested"
+    WAITING = "waiting"
+    BUILDING = "building"
+    TRACKING = "tracking"
+    PROVING = "proving"
+    READY = "ready"
+    DONE = "done"
+    ABORTED = "aborted"
+    REFUSED = "refused"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    HOOK = "hook"
+
+
+FINAL = (Phase.DONE, Phase.ABORTED, Phase.REFUSED, Phase.SUPERSEDED, Phase.CANCELLED)
 """Phases after which nothing more happens."""
 
 

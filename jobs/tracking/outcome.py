@@ -10,6 +10,7 @@ from jobs.specs import Job
 from jobs.status import SECOND
 from jobs.tables.history import History
 from jobs.tables.names import PROGRESS
+from jobs.tables.requests import Phase
 from jobs.tracking.gain import BATCHES, WARMING, Gain, gain
 
 LENGTHS = {"moving-state": "T_MS", "parallel-track": "T_PT", "background": "T_BG"}
@@ -29,10 +30,10 @@ class Outcome:
 
 def outcome(job: Job, watched: Watched, record: Record, decision: Decision) -> Outcome:
     """What is known of a migration by now."""
-    if record.phase != "done":
+    if record.phase != Phase.DONE:
         return Outcome()
-    done, began = record.event("done"), record.events[0]
-    first = next((e for e in record.events if e.phase == "building"), began)
+    done, began = record.event(Phase.DONE), record.events[0]
+    first = next((e for e in record.events if e.phase == Phase.BUILDING), began)
     found = History(watched.store, PROGRESS).between(
         first.batch - BATCHES, done.batch + WARMING + BATCHES - 1
     )
@@ -52,9 +53,9 @@ def settled(watched: Watched, record: Record) -> bool:
     """Whether there is nothing more to measure."""
     if not record.ended:
         return False
-    if record.phase != "done":
+    if record.phase != Phase.DONE:
         return True
-    looked = record.event("done").batch + WARMING + BATCHES
+    looked = record.event(Phase.DONE).batch + WARMING + BATCHES
     return History(watched.store, PROGRESS).last + 1 >= looked
 
 

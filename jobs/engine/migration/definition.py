@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from jobs.tables.columns import ALWAYS
-from jobs.tables.requests import Request
+from jobs.tables.requests import Phase, Request
 from jobs.tables.rows import read
 from optimizer.migration.steps import CutOver, Fill, Prove, Step, Track, Wait, from_json, to_json
 from optimizer.plan import Node, Plan, Source, walk
@@ -41,16 +41,16 @@ class Migration:
         return self.steps[self.at]
 
     @property
-    def phase(self) -> str:
+    def phase(self) -> Phase:
         """What people call it."""
         match self.step:
             case Wait():
-                return "tracking"
+                return Phase.TRACKING
             case Prove():
-                return "proving"
+                return Phase.PROVING
             case CutOver():
-                return "ready"
-        return "building"
+                return Phase.READY
+        return Phase.BUILDING
 
     @property
     def early(self) -> bool:

@@ -31,6 +31,7 @@ from jobs.tables.requests import (
     RELEASE,
     UNREADABLE,
     Event,
+    Phase,
     Request,
     append_events,
     read_events,
@@ -56,7 +57,7 @@ from optimizer.migration.steps import (
 from optimizer.plan import Plan
 from optimizer.plan import to_json as plan_to_json
 
-ENDED = ("done", "aborted")
+ENDED = (Phase.DONE, Phase.ABORTED)
 """Phases that end a migration that had begun."""
 
 _BUILDING = (Keep, Track, Fill)
@@ -137,7 +138,7 @@ class Migrator:
         self._events = []
         self._hear(here)
         if self.migration is not None and (why := self._overdue(self.migration, here)):
-            self._end(self.migration, "aborted", here, why)
+            self._end(self.migration, Phase.ABORTED, here, why)
         if self.migration is None and not any(event.phase in ENDED for event in self._events):
             self.migration = self._begin(here)
         turn = self._guarded(self.migration, here) if self.migration else None
@@ -150,7 +151,7 @@ class Migrator:
             return self._advance(m, here)
         except Exception as error:  # noqa: BLE001
             self.backend.release()
-            self._end(m, "aborted", here, _told(error))
+            self._end(m, Phase.ABORTED, here, _told(error))
             return None
 
     def adopt(self, migration: Migration | None) -> None:
@@ -190,7 +191,7 @@ class Migrator:
             try:
                 self.hook(event.after, _about(event, event.phase))
             except HookError as error:
-                made.append(replace(event, phase="hook", detail=str(error), after=""))
+                made.append(replace(event, phase=Phase.HOOK, detail=str(error), after=""))
         append_events(self.store, made, number)
 
     def work(self, progress: Progress, plans: Mapping[str, Plan], took: float) -> None:
@@ -221,7 +222,7 @@ class Migrator:
             self._unread = ""
         except Exception as error:  # noqa: BLE001
             if self._unread != (why := _told(error)):
-                self._tell(Request(REQUESTS, here.now, UNREADABLE), "refused", here, why)
+                self._tell(Request(REQUESTS, here.now, UNREADABLE), Phase.REFUSED, here, why)
             self._unread = why
 
     def _read(self, here: _Boundary) -> None:
@@ -232,7 +233,7 @@ class Migrator:
         known = len(self.store.files(REQUESTS)) if self.store.exists(REQUESTS) else 0
         if known == self._known:
             return
-        handled = {id_ for id_, phase in self._phases.items() if phase != "waiting"}
+        handled = {id_ for id_, phase in self._phases.items() if phase != Phase.WAITING}
         handled |= {request.id for request in self._waiting}
         running = self.migration.request.id if self.migration else ""
         for request in read_requests(self.store):
@@ -245,18 +246,18 @@ class Migrator:
 
     def _answer(self, request: Request, here: _Boundary) -> None:
         if request.kind == UNREADABLE:
-            self._tell(request, "refused", here, request.reason)
+            self._tell(request, Phase.REFUSED, here, request.reason)
         elif request.kind != MIGRATE:
             self._steer(request, here)
         elif why := self._unfit(request, here):
-            self._tell(request, "refused", here, why)
+            self._tell(request, Phase.REFUSED, here, why)
         else:
             for earlier in [r for r in self._waiting if r.query == request.query]:
                 self._waiting.remove(earlier)
-                self._tell(earlier, "superseded", here, f"by {request.id}")
+                self._tell(earlier, Phase.SUPERSEDED, here, f"by {request.id}")
             self._waiting.append(request)
-            if self._phases.get(request.id) != "waiting":
-                self._tell(request, "waiting", here, _until(request))
+            if self._phases.get(request.id) != Phase.WAITING:
+                self._tell(request, Phase.WAITING, here, _until(request))
 
     def _unfit(self, request: Request, here: _Boundary) -> str | None:
         """Why a request cannot be accepted."""
@@ -278,19 +279,19 @@ class Migrator:
         waiting = next((r for r in self._waiting if r.id == target), None)
         if waiting is not None and request.kind == ABORT:
             self._waiting.remove(waiting)
-            self._tell(waiting, "cancelled", here, request.reason, by=request.id)
+            self._tell(waiting, Phase.CANCELLED, here, request.reason, by=request.id)
         elif waiting is not None:
             self._hold(request)
         elif m is None or m.request.id != target:
             done = self._phases.get(target)
             why = f"{target} is {done} already" if done else f"there is no migration {target}"
-            self._tell(request, "refused", here, why)
+            self._tell(request, Phase.REFUSED, here, why)
             return
         elif request.kind == ABORT:
-            self._end(m, "aborted", here, request.reason, by=request.id)
+            self._end(m, Phase.ABORTED, here, request.reason, by=request.id)
         else:
             self.migration = replace(m, held=request.kind == POSTPONE)
-        self._tell(request, "done", here, f"{request.kind} {target}")
+        self._tell(request, Phase.DONE, here, f"{request.kind} {target}")
 
     def _hold(self, request: Request) -> None:
         """Postpone or release a migration that waits; another process has to be told once more."""
@@ -336,9 +337,9 @@ class Migrator:
             try:
                 steps = self._steps(request, here)
             except Exception as why:  # noqa: BLE001  # a plan of anybody's, and of any shape
-                self._tell(request, "refused", here, _told(why))
+                self._tell(request, Phase.REFUSED, here, _told(why))
                 continue
-            self._tell(request, "building", here)
+            self._tell(request, Phase.BUILDING, here)
             self._pace.before(*_said(request, here.progress))
             return Migration(request, steps, here.now, held=request.hold)
         return None
@@ -416,9 +417,9 @@ class Migrator:
 
     def _cut_over(self, m: Migration, here: _Boundary) -> Turn:
         request = m.request
-        self.hook(request.before, _about(request, "ready"))
+        self.hook(request.before, _about(request, Phase.READY))
         new = target_plan(request, here.plans)
-        self._end(m, "done", here, f"{here.plans[request.query]} -> {new}")
+        self._end(m, Phase.DONE, here, f"{here.plans[request.query]} -> {new}")
         kept = Kept.of(new).retention
         whole = {key: (request.query, here.youngest + 1 + kept[key]) for key in m.partial}
         plans = {**here.plans, request.query: new}
