@@ -42,7 +42,7 @@ PARAMS = {
     "max_cs": Param(
         "auto",
         type="string",
-        pattern="auto|[0-9]+",
+        pattern="^(auto|[0-9]+)$",
         title="Sites of a cluster",
         description="The most that a cluster of the hierarchy has, or auto.",
     ),
