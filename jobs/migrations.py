@@ -20,17 +20,9 @@ from jobs.tables.job_store import JobStore
 from jobs.tables.lease import holder
 from jobs.tables.names import DECISIONS
 from jobs.tables.paths import local
+from jobs.tables.phases import FINAL, Phase
 from jobs.tables.progress import BatchDecision, latest
-from jobs.tables.requests import (
-    FINAL,
-    MIGRATE,
-    UNREADABLE,
-    Event,
-    Phase,
-    Request,
-    read_events,
-    read_requests,
-)
+from jobs.tables.requests import MIGRATE, UNREADABLE, Event, Request, read_events, read_requests
 from jobs.words import unknown
 
 PHASES: Mapping[str, str] = {

@@ -24,8 +24,9 @@ from jobs.tables.job_store import JobStore
 from jobs.tables.lease import holder
 from jobs.tables.names import DECISIONS, state_table
 from jobs.tables.paths import local
+from jobs.tables.phases import Phase
 from jobs.tables.progress import BatchDecision, latest
-from jobs.tables.requests import MIGRATE, Phase, Request, read_events, read_requests
+from jobs.tables.requests import MIGRATE, Request, read_events, read_requests
 from jobs.tables.rows import read as read_row
 from jobs.tables.store import DataFile
 from jobs.words import unknown

@@ -11,7 +11,7 @@ from rich.text import Text
 from jobs import show
 from jobs.commands.run import JobFile
 from jobs.errors import InputError, RefusedError
-from jobs.tables.requests import Phase
+from jobs.tables.phases import Phase
 
 if TYPE_CHECKING:
     from jobs.proposals import Proposal

@@ -12,7 +12,7 @@ from jobs import show
 from jobs.commands import migrate
 from jobs.commands.run import JobFile
 from jobs.errors import RefusedError
-from jobs.tables.requests import Phase
+from jobs.tables.phases import Phase
 
 if TYPE_CHECKING:
     from jobs.migrations import Watched

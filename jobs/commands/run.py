@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from jobs import show
-from jobs.tables.requests import Phase
+from jobs.tables.phases import Phase
 
 if TYPE_CHECKING:
     from jobs.tables.progress import Progress

@@ -7,7 +7,7 @@ from jobs.deciding.decisions import Decision
 from jobs.deciding.library import Entry
 from jobs.engine.microbatch import fingerprint
 from jobs.status import SECOND
-from jobs.tables.requests import Phase
+from jobs.tables.phases import Phase
 
 if TYPE_CHECKING:
     from jobs.deciding.reoptimization import Desk

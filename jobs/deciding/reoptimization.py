@@ -30,7 +30,8 @@ from jobs.specs import MICROSECOND, Job
 from jobs.status import SECOND
 from jobs.tables.lease import holder
 from jobs.tables.paths import local
-from jobs.tables.requests import Event, Phase, Request, append_request
+from jobs.tables.phases import Phase
+from jobs.tables.requests import Event, Request, append_request
 from jobs.words import unknown
 from optimizer.drift import Choice, Outcome, Policy, Standing, Verdict, judge
 from optimizer.migration.cost import spell

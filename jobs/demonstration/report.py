@@ -17,7 +17,7 @@ from jobs.tables.history import History
 from jobs.tables.job_store import JobStore
 from jobs.tables.names import PROGRESS
 from jobs.tables.paths import local
-from jobs.tables.requests import Phase
+from jobs.tables.phases import Phase
 from jobs.tracking.account import priced, task_of
 from jobs.tracking.outcome import gaps
 from jobs.verify import Verdict, judge

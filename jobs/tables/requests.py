@@ -5,7 +5,6 @@ The job reads them between two batches, and says in `control/migrations` what be
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from json import dumps
 from typing import Annotated, Any
 
@@ -56,27 +55,6 @@ class Request:
     after: str = ""
     reason: str = ""
     by: str = ""
-
-
-class Phase(StrEnum):
-    """Where a migration stands; `HOOK` is none of its own: the command after it has failed."""
-
-    REQUESTED = "requested"
-    WAITING = "waiting"
-    BUILDING = "building"
-    TRACKING = "tracking"
-    PROVING = "proving"
-    READY = "ready"
-    DONE = "done"
-    ABORTED = "aborted"
-    REFUSED = "refused"
-    SUPERSEDED = "superseded"
-    CANCELLED = "cancelled"
-    HOOK = "hook"
-
-
-FINAL = (Phase.DONE, Phase.ABORTED, Phase.REFUSED, Phase.SUPERSEDED, Phase.CANCELLED)
-"""Phases after which nothing more happens."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jobs.specs import Job
 from jobs.status import SECOND
 from jobs.tables.history import History
 from jobs.tables.names import PROGRESS
-from jobs.tables.requests import Phase
+from jobs.tables.phases import Phase
 from jobs.tracking.gain import BATCHES, WARMING, Gain, gain
 
 LENGTHS = {"moving-state": "T_MS", "parallel-track": "T_PT", "background": "T_BG"}

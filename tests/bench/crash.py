@@ -24,16 +24,9 @@ from jobs import show, specs, streaming
 from jobs.engine.migration.definition import Migration
 from jobs.errors import InputError
 from jobs.spark import QUICK_JVM
+from jobs.tables.phases import FINAL
 from jobs.tables.progress import last, latest
-from jobs.tables.requests import (
-    ABORT,
-    FINAL,
-    MIGRATE,
-    Request,
-    append_request,
-    read_events,
-    read_requests,
-)
+from jobs.tables.requests import ABORT, MIGRATE, Request, append_request, read_events, read_requests
 from jobs.verify import CANNOT_TELL, judge
 from optimizer.identity import states
 from optimizer.migration import MIGRATIONS

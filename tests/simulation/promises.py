@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from json import dumps, loads
 from typing import Any
 
+from jobs.tables.phases import FINAL
 from jobs.tables.progress import latest
 from jobs.tables.requests import (
-    FINAL,
     MIGRATE,
     POSTPONE,
     RELEASE,

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from jobs.tables.columns import ALWAYS
-from jobs.tables.requests import Phase, Request
+from jobs.tables.phases import Phase
+from jobs.tables.requests import Request
 from jobs.tables.rows import read
 from optimizer.migration.steps import CutOver, Fill, Prove, Step, Track, Wait, from_json, to_json
 from optimizer.plan import Node, Plan, Source, walk

@@ -23,6 +23,7 @@ from jobs.tables.columns import ALWAYS
 from jobs.tables.names import DECISIONS, REQUESTS
 from jobs.tables.names import MIGRATIONS as MIGRATIONS_LOG
 from jobs.tables.partitions import Widths
+from jobs.tables.phases import Phase
 from jobs.tables.progress import Progress
 from jobs.tables.requests import (
     ABORT,
@@ -31,7 +32,6 @@ from jobs.tables.requests import (
     RELEASE,
     UNREADABLE,
     Event,
-    Phase,
     Request,
     append_events,
     read_events,
