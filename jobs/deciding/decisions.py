@@ -3,20 +3,19 @@
 What a person says of a decision that waits is another row of the same id; the last one counts.
 """
 
-import fcntl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from json import dumps, loads
+from json import loads
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from deltalake import DeltaTable, QueryBuilder
 
+from jobs.tables import command_log
 from jobs.tables.damage import whole
-from jobs.tables.lease import private
 from jobs.tables.rows import read
 from optimizer.cost.dual import gain
 from optimizer.drift import Outcome
@@ -35,9 +34,6 @@ _SCHEMA = pa.schema(
 )
 
 WHERE = "reoptimize/decisions"
-
-FILES = 64
-"""So many files are merged into one: each decision adds one."""
 
 
 class Approval(StrEnum):
@@ -172,23 +168,13 @@ class DecisionLog:
         """The table, for whoever reads Delta."""
         return self.root / "decisions"
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """Let nobody else decide meanwhile: two who look at the same windows ask once."""
-        private(self.root)
-        with (self.root / "lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+        return command_log.alone(self.root)
 
     def record(self, decision: Decision) -> None:
         """Append a decision, or what has become of it."""
-        row = decision.to_json() | {"content": dumps(decision.to_json())}
-        rows = pa.Table.from_pylist([{name: row[name] for name in _SCHEMA.names}], _SCHEMA)
-        write_deltalake(self.path, rows, mode="append", schema_mode="merge")
-        table = DeltaTable(self.path)
-        if len(table.file_uris()) > FILES:
-            table.optimize.compact()
-            table.vacuum(dry_run=False)
+        command_log.append(self.path, _SCHEMA, decision.to_json())
 
     def newest(self, count: int) -> list[Decision]:
         """The last so many as they stand, the oldest first."""

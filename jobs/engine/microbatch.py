@@ -266,7 +266,7 @@ class Engine:
         if self._untidy:
             self.states.keep_only(operator.key for operator in self._kept)
             if decision is not None:
-                self._migrator.append_events(decision.events, decision.batch)
+                self._migrator.report(decision.events, decision.batch)
             self._untidy = False
 
     def _ingest(self, batch: _Batch, inputs: Mapping[str, Any]) -> list[Intake]:

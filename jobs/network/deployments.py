@@ -3,20 +3,19 @@
 One row each, kept for good; `midstream plan-network JOB` makes them, and `midstream reoptimize`.
 """
 
-import fcntl
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from json import dumps, loads
+from json import loads
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
+from jobs.tables import command_log
 from jobs.tables.damage import whole
-from jobs.tables.lease import private
 from jobs.tables.rows import read
 
 _SCHEMA = pa.schema([
@@ -108,13 +107,9 @@ class DeploymentLog:
         """The table, for whoever reads Delta."""
         return self.root / "log"
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """Let nobody else decide meanwhile: two who look at the same windows propose once."""
-        private(self.root)
-        with (self.root / "lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+        return command_log.alone(self.root)
 
     def picture(self, id_: str, strategy: str) -> Path:
         """What a strategy would deploy."""
@@ -122,9 +117,7 @@ class DeploymentLog:
 
     def record(self, one: Deployment) -> None:
         """Append a deployment."""
-        row = one.to_json() | {"content": dumps(one.to_json())}
-        rows = pa.Table.from_pylist([{name: row[name] for name in _SCHEMA.names}], _SCHEMA)
-        write_deltalake(self.path, rows, mode="append")
+        command_log.append(self.path, _SCHEMA, one.to_json())
 
     def all(self) -> list[Deployment]:
         """All of them, the oldest first."""

@@ -4,7 +4,7 @@ Drift of usage is how much more the job takes of its network than the best deplo
 by window.  A deployment is data: the states that would move, and the steps from what is in force.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -148,46 +148,44 @@ def _candidate(scene: Scene, session: Session, seconds: float, *, exact: bool) -
 
 def propose(job: Job, wish: Wish, *, keep: bool = True) -> Decided:
     """A deployment, if usage has drifted and that pays; written down unless it is there already."""
-    log = DeploymentLog.of(local(job.storage))
-    with log.alone() if keep else nullcontext():
-        return _propose(job, wish, log, keep=keep)
-
-
-def _propose(job: Job, wish: Wish, log: DeploymentLog, *, keep: bool) -> Decided:
-    scene = Scene.of(job, wish)
-    if scene is None:
-        return _nothing(job, wish), None
-    choice = choose(scene, wish)
-    outcome, reasons = _judged(choice, log, wish)
-    found = _deployment(choice, wish, outcome, reasons)
-    if outcome is Outcome.DEPLOY and keep:
-        if (earlier := log.repeated(found.key)) is not None:
-            return earlier, choice
-        _record(log, choice, found)
-    return found, choice
+    return _decided(job, wish, _proposed, keep=keep)
 
 
 def deploy(job: Job, wish: Wish, *, keep: bool = True) -> Decided:
     """The best deployment whatever the thresholds say; from now on it is in force."""
+    return _decided(job, wish, _deployed, keep=keep)
+
+
+def _decided(job: Job, wish: Wish, decide: Callable[..., Deployment], *, keep: bool) -> Decided:
     log = DeploymentLog.of(local(job.storage))
     with log.alone() if keep else nullcontext():
-        return _deploy(job, wish, log, keep=keep)
+        scene = Scene.of(job, wish)
+        if scene is None:
+            return _nothing(job, wish), None
+        choice = choose(scene, wish)
+        return decide(choice, log, wish, keep=keep), choice
 
 
-def _deploy(job: Job, wish: Wish, log: DeploymentLog, *, keep: bool) -> Decided:
-    scene = Scene.of(job, wish)
-    if scene is None:
-        return _nothing(job, wish), None
-    choice = choose(scene, wish)
+def _proposed(choice: Choice, log: DeploymentLog, wish: Wish, *, keep: bool) -> Deployment:
+    outcome, reasons = _judged(choice, log, wish)
+    found = _deployment(choice, wish, outcome, reasons)
+    if outcome is Outcome.DEPLOY and keep:
+        if (earlier := log.repeated(found.key)) is not None:
+            return earlier
+        _record(log, choice, found)
+    return found
+
+
+def _deployed(choice: Choice, log: DeploymentLog, wish: Wish, *, keep: bool) -> Deployment:
     if not _gains(choice):
         reasons = _said(choice), "nothing takes less"
-        return _deployment(choice, wish, Outcome.HOLD, reasons), choice
+        return _deployment(choice, wish, Outcome.HOLD, reasons)
     found = _deployment(choice, wish, Outcome.DEPLOY, (_said(choice), _price(choice)))
     if keep:
         found = replace(found, deployed=True)
         state.write(log.root, replace(choice.session, deployed=choice.after))
         _record(log, choice, found)
-    return found, choice
+    return found
 
 
 def _judged(choice: Choice, log: DeploymentLog, wish: Wish) -> tuple[Outcome, tuple[str, ...]]:

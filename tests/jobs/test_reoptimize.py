@@ -572,7 +572,7 @@ def test_history(stage: Stage):
 
 
 def test_many_decisions_are_few_files(stage: Stage, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("jobs.deciding.decisions.FILES", 3)
+    monkeypatch.setattr("jobs.tables.command_log.MAX_FILES", 3)
     see(stage, EARLY)
     desk = Desk.of(specs.load(stage.job))
     for second in range(6):

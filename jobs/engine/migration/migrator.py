@@ -182,7 +182,7 @@ class Migrator:
             "began": m.began,
         }
 
-    def append_events(self, events: Sequence[Mapping[str, Any]], number: int) -> None:
+    def report(self, events: Sequence[Mapping[str, Any]], number: int) -> None:
         """Log what a decision says has happened, and run the commands that wait for an end."""
         made = [read(Event, event, DECISIONS) for event in events]
         if not made or self.store.last_batch(MIGRATIONS_LOG) >= number:
